@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel clustering that learns its own similarity."""
+
+from cdsk._estimator import CDSK
+from cdsk._gaussian import gaussian_gram, gaussian_rows, similarity_matrix
+from cdsk._qp import QPResult, solve_qp
+from cdsk._version import __version__
+
+__all__ = [
+    "CDSK",
+    "QPResult",
+    "__version__",
+    "gaussian_gram",
+    "gaussian_rows",
+    "similarity_matrix",
+    "solve_qp",
+]

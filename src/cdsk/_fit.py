@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The alternation of the paper's Algorithm 1.
+
+    similarity(alpha) -> embedding -> weights -> similarity(alpha) -> ...
+
+An iterate is a pair of weights and the embedding that belongs to them. Its merit is the
+objective of the weight step. An iterate that does not lower the merit is not accepted and
+ends the loop, so the history never increases.
+"""
+
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cdsk._embedding import Embedding, spectral_step
+from cdsk._similarity import Similarity
+from cdsk._weights import WeightProblem
+
+
+@dataclass
+class Fit:
+    """Result of the alternation; ``lam`` below is the paper's lambda."""
+
+    weights: np.ndarray
+    embedding: Embedding
+    history: list[float]
+    n_iter: int
+    qp_gap: float
+
+
+@dataclass
+class Round:
+    """What is reported after each round."""
+
+    number: int
+    merit: float
+    trace: float
+    n_support: int
+    qp_gap: float
+    seconds: float
+    accepted: bool
+
+
+def alternate(
+    kernel,
+    n_clusters,
+    lam,
+    weights,
+    *,
+    max_iter,
+    tol,
+    qp_tol,
+    rng,
+    report=None,
+):
+    """Alternate spectral and weight steps from the given weights; return a ``Fit``."""
+
+    def embed(weights, start=None):
+        return spectral_step(Similarity(kernel, weights, lam), n_clusters, rng, start)
+
+    def tell(number, merit, embedding, weights, gap, since, accepted):
+        if report is not None:
+            n_support = int(np.count_nonzero(weights))
+            seconds = time.perf_counter() - since
+            report(
+                Round(number, merit, embedding.trace, n_support, gap, seconds, accepted)
+            )
+
+    began = time.perf_counter()
+    embedding = embed(weights)
+    problem = WeightProblem(kernel, embedding.columns, lam)
+    history = [problem.merit(weights)]
+    qp_gap = np.nan
+    tell(0, history[0], embedding, weights, qp_gap, began, True)
+
+    n_iter, converged = 0, max_iter == 0
+    while n_iter < max_iter and not converged:
+        began = time.perf_counter()
+        n_iter += 1
+        step = problem.solve(weights, qp_tol)
+        new_embedding = embed(step.alpha, start=embedding)
+        new_problem = WeightProblem(kernel, new_embedding.columns, lam)
+        merit = new_problem.merit(step.alpha)
+        accepted = merit < history[-1]
+        tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
+        if not accepted:
+            converged = True
+            break
+        converged = history[-1] - merit <= tol * abs(merit)
+        weights, embedding, problem = step.alpha, new_embedding, new_problem
+        qp_gap = step.gap
+        history.append(merit)
+    if not converged:
+        warnings.warn(
+            f"The alternation did not converge in max_iter={max_iter} rounds: the merit "
+            f"still fell by {history[-2] - history[-1]:.1e} to {history[-1]:.6g} in the "
+            f"last round, expected at most tol={tol:.1e} of its size.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return Fit(weights, embedding, history, n_iter, qp_gap)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""New points -> weighted votes of the support, the classifier of the paper.
+
+    h(x, y) = sum_{i: y_i = y} alpha_i K(x, x_i),     predict = argmax_y h(x, y)
+
+Only points with alpha_i > 0 count. Gaussian votes are computed as logarithms, so that far
+from all data the nearest support decides instead of 0/0.
+"""
+
+import numpy as np
+
+from cdsk import _kernel
+from cdsk._bandwidth import local_bandwidth
+from cdsk._validation import check_kernel_values, inverse_bandwidth
+
+# Kernel values made at a time: 64 MiB of them.
+_CHUNK_VALUES = 2**23
+
+
+class GaussianVotes:
+    """Log votes under a Gaussian kernel; one bandwidth, or one per training point."""
+
+    def __init__(self, X, labels, weights, bandwidth, n_clusters):
+        self.bandwidth = bandwidth
+        # local bandwidths of new points need all the old ones
+        self.training = X if np.ndim(bandwidth) else None
+        inverse = inverse_bandwidth(np.broadcast_to(bandwidth, len(X)))
+        members = [(weights > 0) & (labels == y) for y in range(n_clusters)]
+        self.clusters = [(X[m], inverse[m], weights[m]) for m in members]
+
+    def log_votes(self, X, n_threads):
+        """log h for each row of X and each cluster; -inf for a cluster of no weight."""
+        votes = np.full((len(self.clusters), len(X)), -np.inf)
+        inverse = self._inverse_bandwidth(X)
+        for vote, (points, inverse_b, weights) in zip(votes, self.clusters, strict=True):
+            if len(points):
+                # one dtype on both sides; the kernels compute in double anyway
+                points = points.astype(X.dtype, copy=False)
+                _kernel.gaussian_log_votes(
+                    X, points, inverse, inverse_b, weights, vote, n_threads
+                )
+        return votes.T
+
+    def log_normaliser(self, n_features):
+        """Log of the factor that makes the votes a density; 0 for local bandwidths."""
+        if np.ndim(self.bandwidth):
+            return 0.0
+        return -n_features * np.log(np.sqrt(2 * np.pi) * self.bandwidth)
+
+    def _inverse_bandwidth(self, X):
+        if self.training is None:
+            return np.full(len(X), inverse_bandwidth(self.bandwidth))
+        return inverse_bandwidth(local_bandwidth(self.training, X))
+
+
+class KernelVotes:
+    """Log votes from kernel values.
+
+    ``kernel(A, B)`` gives the values between two sets of points; None means that new
+    points arrive as rows of kernel values to all training points.
+    """
+
+    def __init__(self, kernel, X, labels, weights, n_clusters):
+        self.kernel = kernel
+        self.support = np.flatnonzero(weights)
+        self.points = None if kernel is None else X[self.support]
+        self.votes = np.zeros((len(self.support), n_clusters))
+        self.votes[np.arange(len(self.support)), labels[self.support]] = weights[
+            self.support
+        ]
+
+    def log_votes(self, X, n_threads):
+        """log h for each row of X and each cluster; -inf where a vote is zero."""
+        step = max(1, _CHUNK_VALUES // len(self.votes))
+        chunks = [X[i : i + step] for i in range(0, len(X), step)]
+        votes = np.concatenate([self._values(chunk) @ self.votes for chunk in chunks])
+        with np.errstate(divide="ignore"):
+            return np.log(votes)
+
+    def log_normaliser(self, n_features):
+        """0: nothing is known of the kernel's integral."""
+        return 0.0
+
+    def _values(self, X):
+        if self.kernel is None:
+            values = X[:, self.support]
+        else:
+            values = kernel_values(self.kernel, X, self.points)
+        check_kernel_values(values, "The kernel")
+        return values
+
+
+def kernel_values(kernel, A, B):
+    """Values of a callable kernel, refused unless one per pair of points."""
+    values = np.asarray(kernel(A, B))
+    if values.shape != (len(A), len(B)):
+        raise ValueError(
+            "kernel(A, B) must return a matrix with a value for every pair of points, "
+            f"shape ({len(A)}, {len(B)}); got shape {values.shape}."
+        )
+    return values

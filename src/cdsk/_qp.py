@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``solve_qp``: the compiled SMO solver for a matrix in memory, with its certificate."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+
+from cdsk import _smo
+from cdsk._validation import (
+    check_integer,
+    check_number,
+    check_simplex_point,
+    check_symmetric_matrix,
+)
+
+
+@dataclass(frozen=True)
+class QPResult:
+    """Result of ``solve_qp``.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n,)
+        The solution: sums to 1, within the box.
+    objective : float
+        ``p @ x + x @ Q @ x``.
+    gap : float
+        KKT gap at x from a freshly computed gradient g:
+        ``max(g[x > 0]) - min(g[x < upper])``. The objective is at most this far above
+        its minimum.
+    n_iter : int
+        Number of SMO steps.
+    status : {"converged", "max_iter", "stalled"}
+        "stalled": rounding allows no further progress.
+    """
+
+    x: np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+    status: str
+
+
+def solve_qp(Q, p, upper=None, *, x0=None, tol=1e-8, max_iter=None):
+    """Minimise ``p'x + x'Qx`` over ``sum(x) = 1, 0 <= x <= upper``.
+
+    Parameters
+    ----------
+    Q : array-like of shape (n, n)
+        Symmetric positive semi-definite matrix; float32 is kept, sums are in float64.
+    p : array-like of shape (n,)
+        Linear term.
+    upper : float, default=None
+        Upper bound of every coordinate, at least ``1 / n``; None means 1 (no bound).
+    x0 : array-like of shape (n,), default=None
+        Feasible start; None means ``1 / n`` everywhere.
+    tol : float, default=1e-8
+        KKT gap (absolute) at which the solver stops.
+    max_iter : int, default=None
+        Most steps; None means ``1000 n``.
+
+    Returns
+    -------
+    result : QPResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cdsk import solve_qp
+    >>> solve_qp(np.diag([1.0, 3.0]), np.zeros(2)).x.round(6)
+    array([0.75, 0.25])
+    """
+    Q = check_symmetric_matrix(Q, "Q")
+    n = len(Q)
+    p = check_array(p, dtype=np.float64, ensure_2d=False, input_name="p")
+    if p.shape != (n,):
+        raise ValueError(
+            f"p must have shape ({n},), one entry per row of Q; got shape {p.shape}."
+        )
+    upper = 1.0 if upper is None else check_number(upper, "upper", above=0)
+    if upper * n < 1 - 1e-12:
+        raise ValueError(
+            f"upper must be at least 1 / n = {1 / n:.6g}, else no x sums to 1; got "
+            f"{upper!r}."
+        )
+    tol = check_number(tol, "tol", at_least=0)
+    max_iter = 1000 * n if max_iter is None else check_integer(max_iter, "max_iter", 0)
+    start = np.full(n, 1.0 / n) if x0 is None else x0
+    x = check_simplex_point(start, n, upper, "x0")
+
+    rows = _smo.StoredRows(Q)
+    n_iter = 0
+    while True:
+        Qx = _product(Q, x)
+        gap = _smo.kkt_gap(x, p + 2.0 * Qx, upper)
+        if gap <= tol or n_iter >= max_iter:
+            break
+        _, _, steps = _smo.solve(
+            rows, x, p + 2.0 * Qx, upper, tol, max_iter - n_iter
+        )
+        n_iter += steps
+        if steps == 0:
+            break
+    status = (
+        "converged" if gap <= tol else "max_iter" if n_iter >= max_iter else "stalled"
+    )
+    if status != "converged":
+        warnings.warn(
+            f"solve_qp did not converge ({status}): KKT gap {gap:.1e} after {n_iter} "
+            f"steps, expected at most tol={tol:.1e}.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return QPResult(x, float(p @ x + x @ Qx), float(gap), n_iter, status)
+
+
+def _product(Q, x):
+    """Q x in double precision without a float64 copy of a float32 Q."""
+    if Q.dtype == np.float64:
+        return Q @ x
+    return np.concatenate(
+        [Q[i : i + 256].astype(np.float64) @ x for i in range(0, len(Q), 256)]
+    )

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compiled once per instruction set with CDSK_LEVEL = base, v3 or v4; see _simd.h.
+ *
+ * Written with the vector extension of gcc and clang, so that registers hold what is
+ * meant to be in registers whatever the auto-vectoriser thinks of it.
+ *
+ * Distances are sums of squared differences, not |a|^2 + |b|^2 - 2ab: nothing cancels, so
+ * data far from the origin need no centring and duplicates have distance exactly 0. The
+ * subtraction is one instruction more per product than a matrix multiplication.
+ */
+#include "_simd.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define WIDTH 8  /* doubles in a register */
+#define MR 8     /* register block: MR points by NV registers of points, */
+#define NV 3     /* 24 accumulators of 32 registers */
+#elif defined(__AVX2__)
+#define WIDTH 4
+#define MR 4     /* 8 accumulators of 16 registers: enough to hide the latency of FMA */
+#define NV 2
+#else
+#define WIDTH 2
+#define MR 4
+#define NV 2
+#endif
+
+#define NR (NV * WIDTH)
+#define TILE CDSK_TILE
+
+/* Features summed before a partial sum is put away: two blocks of 256 x 48 doubles fit a
+ * 512 KiB level-2 cache, and short sums round less. */
+#define DEPTH 256
+
+/* Columns of K read before moving to the next group of columns of V: 4 x 512 doubles
+ * stay in level 1. */
+#define CHUNK 512
+
+typedef double vec __attribute__((vector_size(8 * WIDTH)));
+typedef int64_t ivec __attribute__((vector_size(8 * WIDTH)));
+typedef float fvec __attribute__((vector_size(4 * WIDTH)));
+
+static inline vec load(const double *x)
+{
+    vec v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+static inline void store(double *x, vec v) { memcpy(x, &v, sizeof v); }
+
+static inline vec load_f32(const float *x)
+{
+    fvec v;
+    memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, vec);
+}
+
+static inline vec splat(double x) { return (vec){0} + x; }
+
+static inline vec choose(ivec mask, vec yes, vec no)
+{
+    return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+static inline double horizontal_sum(vec v)
+{
+    double s = 0;
+    for (int l = 0; l < WIDTH; l++)
+        s += v[l];
+    return s;
+}
+
+/* exp(x) for -745 < x <= 0 within 1 ulp, exactly 1 at 0; 0 where x < floor, which must be
+ * at least log(DBL_MIN). x = n log 2 + r with |r| <= log(2)/2, Taylor series to r^13 (next
+ * term < 5e-18), then n goes into the exponent bits. */
+static inline vec exp_below_zero(vec x, double floor)
+{
+    const double shift = 0x1.8p52; /* adding it rounds to an integer */
+    const double log2_high = 0x1.62e42fefa3800p-1, log2_low = 0x1.ef35793c76730p-45;
+    const ivec underflow = x < floor;
+    x = choose(underflow, splat(floor), x);
+    const vec shifted = x * 0x1.71547652b82fep0 + shift;
+    const vec n = shifted - shift;
+    const vec r = (x - n * log2_high) - n * log2_low;
+    vec p = splat(1.0 / 6227020800.0);
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    const vec power = (vec)(((ivec)shifted << 52) + (ivec)splat(1.0));
+    return choose(underflow, splat(0.0), p * power);
+}
+
+/* tile[i, j] += sum over `depth` features of (a_i - b_j)^2 for MR x NR points. */
+static inline void distance_block(const double *a, const double *b, ptrdiff_t depth,
+                                  double *tile)
+{
+    vec sum[MR][NV];
+    for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++)
+            sum[r][v] = load(tile + r * TILE + v * WIDTH);
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        vec bk[NV];
+        for (int v = 0; v < NV; v++)
+            bk[v] = load(b + k * TILE + v * WIDTH);
+        for (int r = 0; r < MR; r++) {
+            const double ak = a[k * TILE + r];
+            for (int v = 0; v < NV; v++) {
+                const vec difference = bk[v] - ak;
+                sum[r][v] += difference * difference;
+            }
+        }
+    }
+    for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++)
+            store(tile + r * TILE + v * WIDTH, sum[r][v]);
+}
+
+/* tile (TILE, TILE) out: -|a_i - b_j|^2 wa_i wb_j */
+static void exponents(const double *a, const double *b, ptrdiff_t d,
+                      const double *wa, const double *wb, double *tile)
+{
+    memset(tile, 0, sizeof(double) * TILE * TILE);
+    for (ptrdiff_t k = 0; k < d; k += DEPTH) {
+        const ptrdiff_t depth = d - k < DEPTH ? d - k : DEPTH;
+        for (int j = 0; j < TILE; j += NR)
+            for (int i = 0; i < TILE; i += MR)
+                distance_block(a + k * TILE + i, b + k * TILE + j, depth,
+                               tile + i * TILE + j);
+    }
+    for (int i = 0; i < TILE; i++)
+        for (int j = 0; j < TILE; j += WIDTH) {
+            /* wa_i * wb_j first: the product commutes, so the tile is symmetric */
+            const vec w = load(wb + j) * wa[i];
+            store(tile + i * TILE + j, -load(tile + i * TILE + j) * w);
+        }
+}
+
+#define GAUSSIAN(name, type, floor)                                                     \
+    static void name(const double *a, const double *b, ptrdiff_t d, const double *wa,   \
+                     const double *wb, ptrdiff_t na, ptrdiff_t nb, type *out,           \
+                     type *mirror, ptrdiff_t stride)                                    \
+    {                                                                                   \
+        double tile[TILE * TILE];                                                       \
+        exponents(a, b, d, wa, wb, tile);                                               \
+        for (int i = 0; i < TILE * TILE; i += WIDTH)                                    \
+            store(tile + i, exp_below_zero(load(tile + i), floor));                     \
+        for (ptrdiff_t i = 0; i < na; i++)                                              \
+            for (ptrdiff_t j = 0; j < nb; j++)                                          \
+                out[i * stride + j] = (type)tile[i * TILE + j];                         \
+        if (mirror)                                                                     \
+            for (ptrdiff_t j = 0; j < nb; j++)                                          \
+                for (ptrdiff_t i = 0; i < na; i++)                                      \
+                    mirror[j * stride + i] = (type)tile[i * TILE + j];                  \
+    }
+
+GAUSSIAN(gaussian_f64, double, -708.396) /* log(DBL_MIN) = -708.3964... */
+GAUSSIAN(gaussian_f32, float, -87.336)   /* log(FLT_MIN) = -87.3365... */
+
+static void log_votes(const double *a, const double *b, ptrdiff_t d, const double *wa,
+                      const double *wb, const double *alpha, ptrdiff_t nb, double *peak,
+                      double *total)
+{
+    double tile[TILE * TILE], weight[TILE];
+    exponents(a, b, d, wa, wb, tile);
+    for (int j = 0; j < TILE; j++)
+        weight[j] = j < nb ? alpha[j] : 0;
+    for (int i = 0; i < TILE; i++) {
+        double *e = tile + i * TILE;
+        double top = peak[i];
+        for (ptrdiff_t j = 0; j < nb; j++)
+            top = e[j] > top ? e[j] : top;
+        if (top == -HUGE_VAL) /* every distance overflows: nothing to add */
+            continue;
+        for (ptrdiff_t j = nb; j < TILE; j++)
+            e[j] = top;
+        vec sum = {0};
+        for (int j = 0; j < TILE; j += WIDTH)
+            sum += load(weight + j) * exp_below_zero(load(e + j) - top, -708.396);
+        total[i] = total[i] * exp(peak[i] - top) + horizontal_sum(sum);
+        peak[i] = top;
+    }
+}
+
+/* sums[r, l] (registers of partial sums) += K_rj V_lj over n columns j. */
+#define PRODUCT(name, type, load_type)                                                  \
+    static inline __attribute__((always_inline)) void name##_group(                     \
+        const type *K, ptrdiff_t stride, ptrdiff_t n, const double *V,                  \
+        ptrdiff_t v_stride, int rows, int columns, vec *sums)                           \
+    {                                                                                   \
+        vec s[CDSK_PRODUCT_ROWS][4];                                                    \
+        for (int r = 0; r < rows; r++)                                                  \
+            for (int l = 0; l < columns; l++)                                           \
+                s[r][l] = sums[r * CDSK_MAX_COLUMNS + l];                               \
+        ptrdiff_t j = 0;                                                                \
+        for (; j + WIDTH <= n; j += WIDTH) {                                            \
+            vec v[4];                                                                   \
+            for (int l = 0; l < columns; l++)                                           \
+                v[l] = load(V + l * v_stride + j);                                      \
+            for (int r = 0; r < rows; r++) {                                            \
+                const vec k = load_type(K + r * stride + j);                            \
+                for (int l = 0; l < columns; l++)                                       \
+                    s[r][l] += k * v[l];                                                \
+            }                                                                           \
+        }                                                                               \
+        for (; j < n; j++)                                                              \
+            for (int r = 0; r < rows; r++)                                              \
+                for (int l = 0; l < columns; l++)                                       \
+                    s[r][l][0] += (double)K[r * stride + j] * V[l * v_stride + j];      \
+        for (int r = 0; r < rows; r++)                                                  \
+            for (int l = 0; l < columns; l++)                                           \
+                sums[r * CDSK_MAX_COLUMNS + l] = s[r][l];                               \
+    }                                                                                   \
+                                                                                        \
+    static void name##_range(const type *K, ptrdiff_t rows, ptrdiff_t stride,           \
+                             ptrdiff_t begin, ptrdiff_t end, const double *V,           \
+                             ptrdiff_t m, ptrdiff_t n, vec *sums)                       \
+    {                                                                                   \
+        for (ptrdiff_t j = begin; j < end; j += CHUNK) {                                \
+            const ptrdiff_t size = end - j < CHUNK ? end - j : CHUNK;                   \
+            ptrdiff_t l = 0;                                                            \
+            if (rows == CDSK_PRODUCT_ROWS) {                                            \
+                for (; l + 4 <= m; l += 4)                                              \
+                    name##_group(K + j, stride, size, V + l * n + j, n,                 \
+                                 CDSK_PRODUCT_ROWS, 4, sums + l);                       \
+                for (; l + 2 <= m; l += 2)                                              \
+                    name##_group(K + j, stride, size, V + l * n + j, n,                 \
+                                 CDSK_PRODUCT_ROWS, 2, sums + l);                       \
+            }                                                                           \
+            for (; l < m; l++)                                                          \
+                for (ptrdiff_t r = 0; r < rows; r++)                                    \
+                    name##_group(K + r * stride + j, stride, size, V + l * n + j, n,    \
+                                 1, 1, sums + r * CDSK_MAX_COLUMNS + l);                \
+        }                                                                               \
+    }                                                                                   \
+                                                                                        \
+    static void name(const type *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,       \
+                     const double *V, ptrdiff_t m, double *out)                         \
+    {                                                                                   \
+        vec sums[CDSK_PRODUCT_ROWS * CDSK_MAX_COLUMNS];                                 \
+        K += first * n;                                                                 \
+        memset(sums, 0, sizeof sums);                                                   \
+        name##_range(K, rows, n, 0, first, V, m, n, sums);                              \
+        name##_range(K, rows, n, first + rows, n, V, m, n, sums);                       \
+        for (ptrdiff_t r = 0; r < rows; r++)                                            \
+            for (ptrdiff_t l = 0; l < m; l++) {                                         \
+                double s = horizontal_sum(sums[r * CDSK_MAX_COLUMNS + l]);              \
+                for (ptrdiff_t j = first; j < first + rows; j++)                        \
+                    if (j != first + r)                                                 \
+                        s += (double)K[r * n + j] * V[l * n + j];                       \
+                out[l * n + first + r] = s;                                             \
+            }                                                                           \
+    }
+
+PRODUCT(product_f64, double, load)
+PRODUCT(product_f32, float, load_f32)
+
+static void hadamard_row(const double *k, const double *Y, const double *y,
+                         double scale, ptrdiff_t c, ptrdiff_t n, double *out)
+{
+    ptrdiff_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH) {
+        vec g = {0};
+        for (ptrdiff_t l = 0; l < c; l++)
+            g += load(Y + l * n + j) * y[l];
+        store(out + j, load(k + j) * g * scale);
+    }
+    for (; j < n; j++) {
+        double g = 0;
+        for (ptrdiff_t l = 0; l < c; l++)
+            g += Y[l * n + j] * y[l];
+        out[j] = k[j] * g * scale;
+    }
+}
+
+/* The lane index of each element, for searches that also want the place. */
+static inline ivec lanes(void)
+{
+    ivec index;
+    for (int l = 0; l < WIDTH; l++)
+        index[l] = l;
+    return index;
+}
+
+static ptrdiff_t smo_partner(const double *g, const double *give, const double *diag,
+                             const double *q, double g_j, double diag_j, double floor,
+                             ptrdiff_t n)
+{
+    vec best = {0};
+    ivec place = (ivec){0} - 1, here = lanes();
+    ptrdiff_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
+        const vec gain = load(g + i) + load(give + i) - g_j;
+        vec curvature = load(diag + i) - 2.0 * load(q + i) + diag_j;
+        curvature = choose(curvature > floor, curvature, splat(floor));
+        const vec score = gain * gain / curvature;
+        const ivec better = (gain > 0.0) & (score > best);
+        best = choose(better, score, best);
+        place = (better & here) | (~better & place);
+    }
+    double top = 0;
+    ptrdiff_t partner = -1;
+    for (int l = 0; l < WIDTH; l++)
+        if (place[l] >= 0 && (best[l] > top || (best[l] == top && place[l] < partner))) {
+            top = best[l];
+            partner = (ptrdiff_t)place[l];
+        }
+    for (; i < n; i++) {
+        const double gain = g[i] + give[i] - g_j;
+        double curvature = diag[i] - 2.0 * q[i] + diag_j;
+        curvature = curvature > floor ? curvature : floor;
+        if (gain > 0 && gain * gain / curvature > top) {
+            top = gain * gain / curvature;
+            partner = i;
+        }
+    }
+    return partner;
+}
+
+static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, double step,
+                            const double *take, const double *give, ptrdiff_t n,
+                            double *low, double *high)
+{
+    vec least = splat(HUGE_VAL), most = splat(-HUGE_VAL);
+    ivec place = (ivec){0} - 1, here = lanes();
+    ptrdiff_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
+        vec gradient = load(g + i);
+        if (q_j) {
+            gradient += step * (load(q_j + i) - load(q_i + i));
+            store(g + i, gradient);
+        }
+        const vec up = gradient + load(take + i), down = gradient + load(give + i);
+        const ivec better = up < least;
+        least = choose(better, up, least);
+        place = (better & here) | (~better & place);
+        most = choose(down > most, down, most);
+    }
+    double minimum = HUGE_VAL, maximum = -HUGE_VAL;
+    ptrdiff_t next = -1;
+    for (int l = 0; l < WIDTH; l++) {
+        if (place[l] >= 0
+            && (least[l] < minimum || (least[l] == minimum && place[l] < next))) {
+            minimum = least[l];
+            next = (ptrdiff_t)place[l];
+        }
+        maximum = most[l] > maximum ? most[l] : maximum;
+    }
+    for (; i < n; i++) {
+        if (q_j)
+            g[i] += step * (q_j[i] - q_i[i]);
+        if (g[i] + take[i] < minimum) {
+            minimum = g[i] + take[i];
+            next = i;
+        }
+        maximum = g[i] + give[i] > maximum ? g[i] + give[i] : maximum;
+    }
+    *low = minimum;
+    *high = maximum;
+    return next;
+}
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
+    TEXT(CDSK_LEVEL), gaussian_f64, gaussian_f32, log_votes,   product_f64,
+    product_f32,      hadamard_row, smo_partner,  smo_update,
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The leaf loops of cdsk that are worth compiling once per instruction set.
+ *
+ * _simd.c is compiled several times with different target flags; each copy fills
+ * one table of the type below, and cdsk_simd_select() returns the widest table this
+ * processor can run. Nothing here allocates, starts threads or knows Python.
+ * Threads belong to the callers (_kernel.pyx).
+ *
+ * Packed points. A *tile* is CDSK_TILE points stored feature by feature:
+ * packed[k * CDSK_TILE + i] is feature k of point i, missing points are zero.
+ *
+ * Every result depends only on its inputs and the instruction set, never on how
+ * callers divide the work.
+ */
+#ifndef CDSK_SIMD_H
+#define CDSK_SIMD_H
+
+#include <stddef.h>
+
+/* 48: a multiple of every register block in _simd.c; 48 x 48 doubles are 18 KiB, half
+ * of a 32 KiB level-1 cache. */
+#define CDSK_TILE 48
+
+/* Columns that one call of `product` may take. */
+#define CDSK_MAX_COLUMNS 64
+
+/* Rows of K that one call of `product` takes. */
+#define CDSK_PRODUCT_ROWS 4
+
+typedef struct {
+    const char *name;
+
+    /* Tile of K_ij = exp(-|a_i - b_j|^2 wa_i wb_j), values below the smallest normal
+     * number of the output type are exactly 0.
+     *   a, b     (d, TILE) in, packed          wa, wb  (TILE,) in
+     *   out      (na, nb) out, row stride `stride`
+     *   mirror   (nb, na) out, the transpose with the same stride, or NULL */
+    void (*gaussian_f64)(const double *a, const double *b, ptrdiff_t d,
+                         const double *wa, const double *wb,
+                         ptrdiff_t na, ptrdiff_t nb,
+                         double *out, double *mirror, ptrdiff_t stride);
+    void (*gaussian_f32)(const double *a, const double *b, ptrdiff_t d,
+                         const double *wa, const double *wb,
+                         ptrdiff_t na, ptrdiff_t nb,
+                         float *out, float *mirror, ptrdiff_t stride);
+
+    /* Adds the nb points of tile b to a running log-sum-exp per point of tile a:
+     * afterwards log(total_i) + peak_i = log sum_j alpha_j exp(-|a_i-b_j|^2 wa_i wb_j).
+     *   alpha        (TILE,) in, > 0 for the first nb points
+     *   peak, total  (TILE,) in/out, start with -HUGE_VAL and 0 */
+    void (*log_votes)(const double *a, const double *b, ptrdiff_t d,
+                      const double *wa, const double *wb, const double *alpha,
+                      ptrdiff_t nb, double *peak, double *total);
+
+    /* Rows `first` ... first + rows - 1 of (K - diag K) V', rows <= CDSK_PRODUCT_ROWS.
+     *   K    (n, n) in     V  (m, n) in, one column per row, m <= CDSK_MAX_COLUMNS
+     *   out  (m, n) out: out[l, i] = sum_{j != i} K_ij V_lj for these rows i */
+    void (*product_f64)(const double *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,
+                        const double *V, ptrdiff_t m, double *out);
+    void (*product_f32)(const float *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,
+                        const double *V, ptrdiff_t m, double *out);
+
+    /* out_j = scale * k_j * sum_l y_l Y_lj: a row of scale * K o (Y'Y).
+     *   k (n,) in   Y (c, n) in   y (c,) in   out (n,) out, may be k itself */
+    void (*hadamard_row)(const double *k, const double *Y, const double *y,
+                         double scale, ptrdiff_t c, ptrdiff_t n, double *out);
+
+    /* SMO, second-order choice: the i with the largest
+     *   (g_i - g_j)^2 / max(diag_i + diag_j - 2 q_i, floor)   among g_i > g_j,
+     * where q is row j of Q and give_i is 0 where weight may be taken, else -inf.
+     * Returns i, or -1 when there is none. */
+    ptrdiff_t (*smo_partner)(const double *g, const double *give, const double *diag,
+                             const double *q, double g_j, double diag_j,
+                             double floor, ptrdiff_t n);
+
+    /* SMO, gradient step and the next first-order choice in one pass:
+     *   g += step * (q_j - q_i);  returns argmin(g + take), -1 if that is +inf;
+     *   *low = that minimum, *high = max(g + give).  take_i is 0 where weight may be
+     *   added, else +inf.  q_j = q_i = NULL leaves g as it is. */
+    ptrdiff_t (*smo_update)(double *g, const double *q_j, const double *q_i,
+                            double step, const double *take, const double *give,
+                            ptrdiff_t n, double *low, double *high);
+} cdsk_simd;
+
+/* The table for this processor. `limit` names the widest level allowed ("base", "v3",
+ * "v4"); NULL or an unknown name means no limit. */
+const cdsk_simd *cdsk_simd_select(const char *limit);
+
+#endif

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel and weights -> the discriminative similarity, as an operator.
+
+    S_ij = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij,    i != j
+
+S is never formed: with b = 1 - lam alpha,  S v = 2 [alpha o (K v) + b o K (alpha o v)],
+one product of K (without its diagonal) with two columns. Every term is non-negative, so
+degrees lose no digits. Here ``lam`` is the paper's lambda, n times the estimator's.
+"""
+
+import numpy as np
+
+# Below this a degree is as good as zero: its inverse square root would overflow products.
+_SMALLEST_DEGREE = 1e-290
+
+
+class Similarity:
+    """Degrees, components and normalised products of S.
+
+    ``isolated`` marks points without any similarity; their rows of the normalised
+    operator are zero.
+    """
+
+    def __init__(self, kernel, weights, lam):
+        self.kernel = kernel
+        self.weights = weights
+        self.lam = lam
+        self.n = kernel.n
+        # alpha <= 1 / lam up to rounding
+        self._rest = np.maximum(1.0 - lam * weights, 0.0)
+        k_weights = kernel.product(weights[np.newaxis])[0]
+        self.degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
+        self.isolated = self.degrees < _SMALLEST_DEGREE
+        self._root = np.where(
+            self.isolated, 0.0, 1.0 / np.sqrt(np.maximum(self.degrees, _SMALLEST_DEGREE))
+        )
+
+    def normalised_product(self, columns):
+        """D^-1/2 S D^-1/2 times each row of ``columns`` (m, n)."""
+        scaled = columns * self._root
+        both = self.kernel.product(np.concatenate([scaled, scaled * self.weights]))
+        m = len(columns)
+        return 2.0 * (self.weights * both[:m] + self._rest * both[m:]) * self._root
+
+    def components(self, negligible):
+        """Number and labels of the components, edges that matter to no end left out."""
+        return self.kernel.components(
+            self.weights, self.lam, self.degrees, negligible
+        )

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sequential minimal optimisation of a QP over the simplex with an upper bound.
+
+    minimise    p'x + x'Qx
+    subject to  sum(x) = 1,  0 <= x_i <= upper,
+
+with Q symmetric positive semi-definite. The gradient is g = p + 2Qx, and x is optimal
+exactly when the KKT gap
+
+    max{g_i : x_i > 0} - min{g_j : x_j < upper}
+
+is not positive. One step moves weight t from a coordinate i to a coordinate j:
+
+    j = argmin{g_j : x_j < upper}                                first order
+    i = argmax{(g_i - g_j)^2 / (Q_ii + Q_jj - 2Q_ij) : x_i > 0}  second order
+    t = (g_i - g_j) / (2 (Q_ii + Q_jj - 2Q_ij)), cut off at the box
+    g += 2t (Q_j - Q_i)
+
+Invariants: x stays in the box; a coordinate within rounding of a bound is put on it
+exactly, so that no pair is chosen for ever for a rest of rounding size; g belongs to x
+up to the rounding of the updates (callers compute it afresh for a certificate).
+
+Q is seen only through a RowSource. A step costs two rows and O(n); from uniform weights
+about n steps are usual.
+
+Reference: Fan, Chen & Lin, Working set selection using second order information for
+training support vector machines, JMLR 6 (2005), 1889-1918.
+"""
+import os
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport HUGE_VAL
+
+from cdsk._simd cimport cdsk_simd, cdsk_simd_select
+
+cdef const cdsk_simd* simd = cdsk_simd_select(os.environ.get("CDSK_SIMD", "").encode())
+
+# The curvature of two equal points is 0 and may be rounded below it. Relative to the
+# largest diagonal entry; a step is cut off at the box, so a floor is always safe.
+cdef double CURVATURE_FLOOR = 1e-12
+
+# Relative to the upper bound: closer than this to a bound is on it.
+cdef double SNAP = 1e-12
+
+# Elements of Q touched between two looks at pending signals: some 50 ms.
+cdef Py_ssize_t SLICE = 50_000_000
+
+cpdef enum Status:
+    CONVERGED = 0
+    MAX_ITER = 1
+    STALLED = 2
+
+
+cdef class RowSource:
+    """Rows and diagonal of a symmetric matrix; subclasses set every field."""
+
+    def row_array(self, Py_ssize_t i):
+        """Return a copy of row i."""
+        cdef Py_ssize_t j
+        if not 0 <= i < self.n:
+            raise IndexError(f"row {i} of a matrix with {self.n} rows")
+        cdef double[::1] out = np.empty(self.n)
+        cdef const double* row = self.row(self.user, i, &out[0])
+        for j in range(self.n):
+            out[j] = row[j]
+        return np.asarray(out)
+
+
+cdef const double* _stored_row(
+    void* user, Py_ssize_t i, double* scratch
+) noexcept nogil:
+    cdef stored_matrix* matrix = <stored_matrix*> user
+    cdef Py_ssize_t j
+    if matrix.f64 != NULL:
+        return matrix.f64 + i * matrix.n
+    for j in range(matrix.n):
+        scratch[j] = matrix.f32[i * matrix.n + j]
+    return scratch
+
+
+cdef class StoredRows(RowSource):
+    """Rows of a C-contiguous float32 or float64 matrix, which is not copied."""
+
+    def __cinit__(self, matrix):
+        cdef const double[:, ::1] f64
+        cdef const float[:, ::1] f32
+        self.owner = matrix
+        self.matrix.f64 = NULL
+        self.matrix.f32 = NULL
+        self.n = self.matrix.n = matrix.shape[0]
+        if matrix.dtype == np.float32:
+            f32 = matrix
+            self.matrix.f32 = &f32[0, 0]
+        else:
+            f64 = matrix
+            self.matrix.f64 = &f64[0, 0]
+        self.diagonal = np.ascontiguousarray(np.diagonal(matrix), dtype=np.float64)
+        self.row = _stored_row
+        self.user = &self.matrix
+
+
+cdef struct smo_state:
+    Py_ssize_t n
+    double* x
+    double* g
+    double* take             # 0 where x_j < upper, else +inf
+    double* give             # 0 where x_i > 0, else -inf
+    const double* diagonal
+    double upper
+    double floor             # least curvature
+    Py_ssize_t j             # next coordinate to receive weight, or -1
+    double low, high         # min{g_j : x_j < upper}, max{g_i : x_i > 0}
+
+
+cdef void put_weight(smo_state* s, Py_ssize_t i, double value) noexcept nogil:
+    s.x[i] = value
+    s.take[i] = 0.0 if value < s.upper else HUGE_VAL
+    s.give[i] = 0.0 if value > 0.0 else -HUGE_VAL
+
+
+cdef double pair_step(
+    smo_state* s, Py_ssize_t i, Py_ssize_t j, double q_ij
+) noexcept nogil:
+    """Move the best feasible weight from i to j and return it (0: nothing moved)."""
+    cdef double curvature = max(
+        s.diagonal[i] + s.diagonal[j] - 2.0 * q_ij, s.floor
+    )
+    cdef double room_i = s.x[i]
+    cdef double room_j = s.upper - s.x[j]
+    cdef double t = (s.g[i] - s.g[j]) / (2.0 * curvature)
+    if t >= min(room_i, room_j) - SNAP * s.upper:
+        t = min(room_i, room_j)
+    if s.x[j] + t == s.x[j] and s.x[i] - t == s.x[i]:
+        return 0.0
+    put_weight(s, i, 0.0 if t >= room_i else s.x[i] - t)
+    put_weight(s, j, s.upper if t >= room_j else s.x[j] + t)
+    return t
+
+
+cdef Py_ssize_t run(
+    smo_state* s, row_function row, void* user, double tol, Py_ssize_t max_steps,
+    double* scratch_i, double* scratch_j, int* status,
+) noexcept nogil:
+    """At most max_steps steps; returns how many were made."""
+    cdef Py_ssize_t step, i, j
+    cdef const double* q_i
+    cdef const double* q_j
+    cdef double t
+    for step in range(max_steps):
+        if not s.high - s.low > tol:
+            status[0] = CONVERGED
+            return step
+        j = s.j
+        q_j = row(user, j, scratch_j)
+        i = simd.smo_partner(
+            s.g, s.give, s.diagonal, q_j, s.g[j], s.diagonal[j], s.floor, s.n
+        )
+        if i < 0:
+            status[0] = STALLED
+            return step
+        q_i = row(user, i, scratch_i)
+        t = pair_step(s, i, j, q_j[i])
+        if t == 0.0:
+            status[0] = STALLED
+            return step
+        # g += 2t (Q_j - Q_i), and the next j
+        s.j = simd.smo_update(
+            s.g, q_j, q_i, 2.0 * t, s.take, s.give, s.n, &s.low, &s.high
+        )
+    status[0] = CONVERGED if not s.high - s.low > tol else MAX_ITER
+    return max_steps
+
+
+def solve(
+    RowSource rows,
+    double[::1] x,            # (n,) in/out, feasible
+    double[::1] g,            # (n,) in/out, p + 2Qx
+    double upper,
+    double tol,               # absolute KKT gap
+    Py_ssize_t max_iter,
+):
+    """Run SMO from x in place; return (status, gap, number of steps).
+
+    Signals are looked at every SLICE elements; x and g are consistent whenever Python
+    sees them, also when Ctrl-C ends the solve.
+    """
+    cdef Py_ssize_t n = rows.n
+    cdef Py_ssize_t i, done, n_iter = 0
+    cdef Py_ssize_t slice_steps = max(1, SLICE // n)
+    cdef int status = MAX_ITER
+    cdef const double[::1] diagonal = rows.diagonal
+    cdef double[::1] take = np.empty(n)
+    cdef double[::1] give = np.empty(n)
+    cdef double[:, ::1] scratch = np.empty((2, n))
+    cdef smo_state s
+    s.n, s.upper = n, upper
+    s.x, s.g, s.take, s.give = &x[0], &g[0], &take[0], &give[0]
+    s.diagonal = &diagonal[0]
+    s.floor = CURVATURE_FLOOR * max(float(np.max(rows.diagonal)), 1e-300)
+    for i in range(n):
+        put_weight(&s, i, x[i])
+    s.j = simd.smo_update(
+        s.g, NULL, NULL, 0.0, s.take, s.give, n, &s.low, &s.high
+    )
+    while True:
+        with nogil:
+            done = run(
+                &s, rows.row, rows.user, tol, min(slice_steps, max_iter - n_iter),
+                &scratch[0, 0], &scratch[1, 0], &status,
+            )
+        n_iter += done
+        if status != MAX_ITER or n_iter >= max_iter:
+            break
+        PyErr_CheckSignals()
+    return Status(status), max(s.high - s.low, 0.0), n_iter
+
+
+def kkt_gap(
+    const double[::1] x,      # (n,) in
+    const double[::1] g,      # (n,) in, p + 2Qx
+    double upper,
+):
+    """max{g_i : x_i > 0} - min{g_j : x_j < upper}, at least 0."""
+    cdef Py_ssize_t i
+    cdef double low = HUGE_VAL
+    cdef double high = -HUGE_VAL
+    for i in range(x.shape[0]):
+        if x[i] > 0.0:
+            high = max(high, g[i])
+        if x[i] < upper:
+            low = min(low, g[i])
+    return max(high - low, 0.0)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many threads a call may use.
+
+``resolve_n_threads`` is asked once at the top of a call; the number is passed down as a
+plain int, and every compiled loop of cdsk gives the same bits for any number.
+"""
+import numbers
+import os
+
+from cdsk._threads cimport CDSK_OPENMP, cdsk_omp_get_max_threads
+
+# libgomp's thread pool does not survive fork(): a child that inherits one hangs at its
+# first parallel region. A forked child therefore runs on one thread.
+_home_pid = os.getpid()
+
+
+def openmp_enabled():
+    """True if this build uses OpenMP."""
+    return bool(CDSK_OPENMP)
+
+
+def resolve_n_threads(n_threads):
+    """Return the number of threads to use as an int of at least 1.
+
+    ``None`` and -1 mean all that OpenMP offers (which respects ``OMP_NUM_THREADS`` and
+    the affinity of the process); a positive number is taken as it is.
+    """
+    if n_threads is not None and (
+        isinstance(n_threads, bool)
+        or not isinstance(n_threads, numbers.Integral)
+        or (n_threads < 1 and n_threads != -1)
+    ):
+        raise ValueError(
+            "n_threads must be a positive integer, or None or -1 for all threads; "
+            f"got {n_threads!r}."
+        )
+    if not CDSK_OPENMP or os.getpid() != _home_pid:
+        return 1
+    if n_threads is None or n_threads == -1:
+        return max(1, cdsk_omp_get_max_threads())
+    return int(n_threads)

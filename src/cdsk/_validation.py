@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks at the door: parameters and arrays, refused in words a user can act on.
+
+Each message says what was wrong, what was expected and what was received.
+"""
+
+import numbers
+from functools import partial
+
+import numpy as np
+from sklearn.utils import check_array
+
+# Squared bandwidths and their inverses must be ordinary numbers.
+_SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
+
+
+def check_points(X, name="X", *, validate=None, **options):
+    """Return X as a C-contiguous float32 or float64 matrix of finite numbers.
+
+    ``validate`` is scikit-learn's ``check_array`` or an estimator's stand-in for it.
+    """
+    validate = partial(check_array, input_name=name) if validate is None else validate
+    try:
+        return validate(X, dtype=[np.float64, np.float32], order="C", **options)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"{name} must hold numbers only; got {_first_text(X)}.") from None
+
+
+def _first_text(X):
+    for i, row in enumerate(np.asarray(X, dtype=object)):
+        for j, cell in enumerate(row):
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                return f"{cell!r} at row {i}, column {j}"
+    return "something else"
+
+
+def check_integer(value, name, least):
+    """Refuse anything but an integer of at least ``least``."""
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_integer or value < least:
+        raise ValueError(
+            f"{name} must be an integer of at least {least}; got {value!r}."
+        )
+    return int(value)
+
+
+def check_number(value, name, *, above=None, at_least=None, at_most=None):
+    """Refuse anything but a finite real number within the bounds."""
+    bounds = [
+        (f"> {above}", above is not None, lambda v: v > above),
+        (f">= {at_least}", at_least is not None, lambda v: v >= at_least),
+        (f"<= {at_most}", at_most is not None, lambda v: v <= at_most),
+    ]
+    in_use = [(text, test) for text, used, test in bounds if used]
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if (
+        not is_number
+        or not np.isfinite(value)
+        or not all(test(value) for _, test in in_use)
+    ):
+        expected = " and ".join(text for text, _ in in_use)
+        raise ValueError(f"{name} must be a number {expected}; got {value!r}.")
+    return float(value)
+
+
+def check_choice(value, name, choices):
+    """Refuse anything but one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+    return value
+
+
+def check_bandwidth(bandwidth, n, name="bandwidth"):
+    """Return one positive bandwidth per point as a float64 array of shape (n,)."""
+    try:
+        values = np.asarray(bandwidth, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be a positive number or an array of {n} positive numbers; "
+            f"got {bandwidth!r}."
+        ) from None
+    if values.ndim == 0:
+        values = np.full(n, values)
+    if values.shape != (n,):
+        raise ValueError(
+            f"{name} must be one number or an array of shape ({n},), one bandwidth per "
+            f"point; got shape {values.shape}."
+        )
+    wrong = ~((values >= _SMALLEST_BANDWIDTH) & (values <= _LARGEST_BANDWIDTH))
+    if wrong.any():
+        raise ValueError(
+            f"{name} must be positive and finite (between {_SMALLEST_BANDWIDTH:g} and "
+            f"{_LARGEST_BANDWIDTH:g}); got {values[wrong][0]!r}."
+        )
+    return np.ascontiguousarray(values)
+
+
+def inverse_bandwidth(values):
+    """The factors 1 / (sqrt(2) b) that the compiled kernels take."""
+    return np.sqrt(0.5) / values
+
+
+def check_simplex_point(values, n, upper, name):
+    """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
+    values = np.array(values, dtype=np.float64, order="C")
+    if values.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},); got shape {values.shape}.")
+    inside = (values >= 0) & (values <= upper * (1 + 1e-9))
+    if not inside.all():
+        raise ValueError(
+            f"{name} must lie between 0 and the upper bound {upper:.6g}; got "
+            f"{float(values[~inside][0])!r}."
+        )
+    if abs(values.sum() - 1.0) > 1e-6:
+        raise ValueError(f"{name} must sum to 1; got the sum {values.sum():.9g}.")
+    return np.minimum(values, upper)
+
+
+def check_symmetric_matrix(M, name):
+    """Return M as C-contiguous float32 or float64: square and symmetric."""
+    M = check_points(M, name)
+    n = len(M)
+    if M.shape != (n, n):
+        raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
+    # What rounding leaves of a user's own symmetrisation; 256 rows at a time, so that no
+    # second n x n array is made.
+    tolerance = 1e3 * np.finfo(M.dtype).eps * max(float(M.max()), -float(M.min()))
+    for first in range(0, n, 256):
+        rows = slice(first, first + 256)
+        difference = np.abs(M[rows] - M[:, rows].T)
+        if difference.max() > tolerance:
+            i, j = np.unravel_index(np.argmax(difference), difference.shape)
+            i += first
+            raise ValueError(
+                f"{name} must be symmetric; got {float(M[i, j])!r} at ({i}, {j}) and "
+                f"{float(M[j, i])!r} at ({j}, {i})."
+            )
+    return M
+
+
+def check_kernel_matrix(K, name="K"):
+    """Return K checked as a kernel matrix: symmetric, non-negative, diagonal > 0."""
+    K = check_symmetric_matrix(K, name)
+    check_kernel_values(K, name)
+    diagonal = np.diagonal(K)
+    if not (diagonal > 0).all():
+        i = int(np.argmin(diagonal))
+        raise ValueError(
+            f"{name} must have a positive diagonal; got {float(diagonal[i])!r} at row "
+            f"{i}."
+        )
+    return K
+
+
+def check_kernel_values(K, name):
+    """Refuse negative and non-finite kernel values."""
+    least, most = float(K.min()), float(K.max())
+    if not (np.isfinite(least) and np.isfinite(most)):
+        raise ValueError(f"{name} must hold finite numbers; got NaN or infinity.")
+    if least < 0:
+        i, j = np.unravel_index(np.argmin(K), K.shape)
+        raise ValueError(
+            f"{name} must not hold negative values; got {least!r} at row {i}, column {j}."
+        )
