@@ -27,6 +27,19 @@ LOCAL_FACTOR = 0.25
 _LARGEST_SAMPLE = 2000
 
 
+def _spread(distances):
+    """Standard deviation; 0 if it is only the rounding of equal distances."""
+    spread = np.std(distances)
+    return 0.0 if spread <= 1e-12 * np.mean(distances) else spread
+
+
+_STATISTICS = {
+    "variance": lambda distances: _spread(distances) ** 2,
+    "std": _spread,
+    "median": np.median,
+}
+
+
 def bandwidth_from_data(X, rule):
     """Bandwidth of the points X by one of ``RULES``: a float, or an array if "local"."""
     if rule == "auto":
@@ -34,9 +47,7 @@ def bandwidth_from_data(X, rule):
     elif rule == "local":
         value = _positive(LOCAL_FACTOR * neighbour_distances(X))
     else:
-        distances = _pairwise_distances(X)
-        statistic = {"variance": np.var, "std": np.std, "median": np.median}[rule]
-        value = float(statistic(distances))
+        value = float(_STATISTICS[rule](_pairwise_distances(X)))
     if not np.all(value > 0):
         raise ValueError(
             f"bandwidth={rule!r} gives a bandwidth of zero for these data: "

@@ -8,10 +8,10 @@ only part of its eigenspace without saying so. Therefore
 
 1. the components of the graph are found first. Each contributes the vector D^1/2 1_C
    (eigenvalue 1), known without any iteration;
-2. these vectors are deflated and ``eigsh`` finds the remaining ones;
-3. a second search, with everything found deflated too, looks for the largest eigenvalue
-   that is left. If it exceeds the smallest one found, a copy was missed: it is taken in and
-   the search goes on. The result is thereby complete, and its eigengap known;
+2. ``eigsh`` with a loose tolerance makes a first guess of the others, or the embedding of
+   the previous round does;
+3. a block method (_eigen.py) refines the guess, finds the copies it missed, and measures
+   the residuals;
 4. small problems, and those that want a large part of the spectrum, are solved densely.
 
 Points that belong to no component in use (isolated ones, and the components beyond the c
@@ -27,6 +27,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
+from cdsk._eigen import GUARDS, leading_eigenpairs
+
 # Up to here a dense solver takes less than the 20 products ARPACK starts with.
 DENSE_SIZE = 400
 
@@ -34,9 +36,12 @@ DENSE_SIZE = 400
 # more than n times as much.
 NEGLIGIBLE_EDGE = 1e-13
 
-# ARPACK's relative accuracy, and the residual |A v - theta v| that is reported as a fault.
-EIGEN_TOLERANCE = 1e-9
-LARGEST_RESIDUAL = 1e-6
+# Accuracy of the first guess, and of the result: the norm of A v - theta v.
+GUESS_TOLERANCE = 1e-2
+TOLERANCE = 1e-6
+
+# Products with a block before the spectral step is given up. 10 to 20 are usual.
+_MAX_BLOCK_PRODUCTS = 300
 
 
 @dataclass
@@ -53,12 +58,15 @@ class Embedding:
         Largest norm of A v - theta v.
     stray : ndarray of bool, shape (n,)
         Points that took the row of their nearest neighbour.
+    vectors : ndarray of shape (m, n)
+        Eigenvectors found by iteration, a first guess for a similar problem.
     """
 
     columns: np.ndarray
     eigenvalues: np.ndarray
     residual: float
     stray: np.ndarray
+    vectors: np.ndarray
 
     @property
     def trace(self):
@@ -80,27 +88,21 @@ def spectral_step(similarity, n_clusters, rng, start=None):
         )
     missing = n_clusters - len(known)
     if missing == 0:
-        values, vectors = np.ones(n_clusters), known
+        values, vectors, residual = np.empty(0), known[:0], 0.0
     elif similarity.n <= DENSE_SIZE or n_clusters > similarity.n // 5:
-        values, vectors = _dense(similarity, known, missing)
+        values, vectors, residual = _dense(similarity, known, missing)
     else:
-        values, vectors = _lanczos(similarity, known, missing, rng, start)
-    residual = float(
-        np.max(
-            np.linalg.norm(
-                similarity.normalised_product(vectors) - values[:, np.newaxis] * vectors,
-                axis=1,
-            )
-        )
+        guess = _first_guess(similarity, known, missing, rng, start)
+        values, vectors, residual = _block(similarity, known, missing, guess)
+    return Embedding(
+        columns=_unit_rows(
+            similarity, np.concatenate([known, _fixed_sign(vectors[:missing])]), used
+        ),
+        eigenvalues=np.concatenate([np.ones(len(known)), values[:missing]]),
+        residual=residual,
+        stray=~used,
+        vectors=vectors,
     )
-    if residual > LARGEST_RESIDUAL:
-        warnings.warn(
-            f"The spectral step did not converge: residual {residual:.1e}, expected at "
-            f"most {LARGEST_RESIDUAL:.0e}.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return Embedding(_unit_rows(similarity, vectors, used), values, residual, ~used)
 
 
 def _component_vectors(similarity, label, count, n_clusters):
@@ -122,65 +124,61 @@ def _dense(similarity, known, missing):
     matrix = 0.5 * (matrix + matrix.T) - 3.0 * known.T @ known
     n = similarity.n
     values, vectors = eigh(matrix, subset_by_index=[n - missing, n - 1])
-    return _with_known(known, values, vectors.T)
+    values, vectors = values[::-1], np.ascontiguousarray(vectors.T[::-1])
+    difference = vectors @ matrix - values[:, np.newaxis] * vectors
+    return values, vectors, float(np.linalg.norm(difference, axis=1).max())
 
 
-def _lanczos(similarity, known, missing, rng, start):
-    if start is None:
-        first = rng.standard_normal(similarity.n)
+def _first_guess(similarity, known, missing, rng, start):
+    """``missing`` vectors and some random guards."""
+    if start is not None and len(start.vectors) >= missing:
+        guess = start.vectors[: missing + GUARDS]
     else:
-        # the noise keeps a part of every direction the previous embedding lacks
-        first = start.columns.sum(axis=0) + 0.1 * rng.standard_normal(similarity.n)
-    values, vectors = _leading(similarity, known, missing, first)
-    # One look at what is left per round of the loop; a missed copy is found and kept.
-    while len(values):
-        found = np.concatenate([known, vectors])
-        left_value, left_vector = _leading(
-            similarity, found, 1, rng.standard_normal(similarity.n)
-        )
-        if not len(left_value) or left_value[0] <= values.min() + EIGEN_TOLERANCE:
-            break
-        order = np.argsort(-np.append(values, left_value), kind="stable")[:missing]
-        values = np.append(values, left_value)[order]
-        vectors = np.concatenate([vectors, left_vector])[order]
-    return _with_known(known, values, vectors)
+        guess = _eigsh(similarity, known, missing, rng)
+    n_random = missing + GUARDS - len(guess)
+    return np.concatenate([guess, rng.standard_normal((n_random, similarity.n))])
 
 
-def _leading(similarity, deflated, k, first):
-    """k leading eigenpairs with the rows of ``deflated`` projected out."""
+def _eigsh(similarity, known, k, rng):
+    """Rough leading eigenvectors with the known ones deflated."""
 
     def product(v):
-        v = v.ravel() - deflated.T @ (deflated @ v.ravel())
-        w = similarity.normalised_product(v[np.newaxis])[0]
-        return w - deflated.T @ (deflated @ w)
+        w = similarity.normalised_product(v.reshape(1, -1))[0]
+        return w - known.T @ (known @ w)
 
     operator = LinearOperator((similarity.n,) * 2, matvec=product, dtype=np.float64)
+    first = rng.standard_normal(similarity.n)
     try:
-        values, vectors = eigsh(
-            operator, k=k, which="LA", v0=first, tol=EIGEN_TOLERANCE
-        )
+        _, vectors = eigsh(operator, k=k, which="LA", v0=first, tol=GUESS_TOLERANCE)
     except ArpackNoConvergence as failure:
-        values, vectors = failure.eigenvalues, failure.eigenvectors
+        vectors = failure.eigenvectors  # the block method takes it from here
+    return vectors.T
+
+
+def _block(similarity, known, missing, guess):
+    found = leading_eigenpairs(
+        similarity.normalised_product,
+        guess,
+        missing,
+        known=known,
+        tol=TOLERANCE,
+        max_steps=_MAX_BLOCK_PRODUCTS,
+    )
+    residual = float(found.residuals[:missing].max())
+    if residual > TOLERANCE:
         warnings.warn(
-            f"The spectral step did not converge: ARPACK found {len(values)} of {k} "
-            "eigenvectors.",
+            f"The spectral step did not converge: residual {residual:.1e} after "
+            f"{found.n_products} block products, expected at most {TOLERANCE:.0e}.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return values, vectors.T
+    return found.values, found.vectors, residual
 
 
-def _with_known(known, values, vectors):
-    """Known vectors (eigenvalue 1) first, then the others, largest first."""
-    order = np.argsort(-values, kind="stable")
-    vectors = vectors[order]
-    # a fixed sign: the entry of largest magnitude is positive
+def _fixed_sign(vectors):
+    """Each vector with its entry of largest magnitude positive."""
     peak = np.argmax(np.abs(vectors), axis=1)
-    vectors = vectors * np.sign(vectors[np.arange(len(vectors)), peak])[:, np.newaxis]
-    return (
-        np.concatenate([np.ones(len(known)), values[order]]),
-        np.concatenate([known, vectors]),
-    )
+    return vectors * np.sign(vectors[np.arange(len(vectors)), peak])[:, np.newaxis]
 
 
 def _unit_rows(similarity, vectors, used):

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._bandwidth import RULES, bandwidth_from_data
+from cdsk._blas import single_threaded_blas
 from cdsk._dense import DenseKernel
 from cdsk._fit import alternate
 from cdsk._gaussian import gaussian_gram
@@ -160,8 +161,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         -------
         self : CDSK
         """
-        self._check_parameters()
         X = self._check_data(X, reset=True, ensure_min_samples=2)
+        self._check_parameters()
         n_samples = len(X)
         if self.n_clusters > n_samples:
             raise ValueError(
@@ -173,21 +174,22 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         bandwidth = self._resolve_bandwidth(X)
         kernel = self._kernel_matrix(X, bandwidth, n_threads)
-        fit = alternate(
-            kernel,
-            self.n_clusters,
-            n_samples * self.lam,
-            np.full(n_samples, 1.0 / n_samples),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            qp_tol=self.qp_tol,
-            rng=rng,
-            report=_print_round if self.verbose else None,
-        )
-        columns = fit.embedding.columns
-        labels = assign_labels(
-            columns, self.assign_labels, n_init=self.n_init, random_state=rng
-        )
+        with single_threaded_blas():
+            fit = alternate(
+                kernel,
+                self.n_clusters,
+                n_samples * self.lam,
+                np.full(n_samples, 1.0 / n_samples),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                qp_tol=self.qp_tol,
+                rng=rng,
+                report=_print_round if self.verbose else None,
+            )
+            columns = fit.embedding.columns
+            labels = assign_labels(
+                columns, self.assign_labels, n_init=self.n_init, random_state=rng
+            )
         _warn_of_stray_points(fit.embedding.stray)
 
         # Attributes are set only now, so that an interrupted fit leaves none behind.

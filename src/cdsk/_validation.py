@@ -165,5 +165,6 @@ def check_kernel_values(K, name):
     if least < 0:
         i, j = np.unravel_index(np.argmin(K), K.shape)
         raise ValueError(
-            f"{name} must not hold negative values; got {least!r} at row {i}, column {j}."
+            f"Negative values in data: {name} must hold none, got {least!r} at row {i}, "
+            f"column {j}."
         )

@@ -1,0 +1,44 @@
+# Everything here sets up what it needs: a virtual environment in .venv with the package
+# built from this folder. Needs only Python >= 3.11, a C compiler and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/*)
+
+.PHONY: demo test test-slow test-checks lint sdist clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
+	$(BIN)/cdsk demo -o demo.png
+
+test: $(VENV)/installed  ## run the fast tests against the installed package
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/installed
+	$(BIN)/python -m pytest -m slow
+
+test-checks: ## build a second time with bounds checks on and run the fast tests
+	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint src/cdsk
+	$(BIN)/mypy
+
+sdist: $(VENV)/installed
+	$(BIN)/python -m build
+
+$(VENV)/created: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install --group test --group lint build
+	touch $@
+
+$(VENV)/installed: $(VENV)/created $(SOURCES)
+	$(PIP) install $(BUILD_OPTIONS) ".[plot]"
+	touch $@
+
+clean:
+	rm -rf .venv .venv-checks build dist demo.png

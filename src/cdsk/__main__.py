@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``python -m cdsk``: the command line."""
+
+import sys
+
+from cdsk._cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

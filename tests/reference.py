@@ -1,0 +1,113 @@
+"""Every stage again in plain NumPy, from the equations of docs/method.md.
+
+Slow and obvious on purpose. ``lam`` is the paper's lambda, n times the estimator's.
+"""
+
+import numpy as np
+
+
+def squared_distances(A, B):
+    A, B = np.asarray(A, dtype=np.longdouble), np.asarray(B, dtype=np.longdouble)
+    return ((A[:, np.newaxis] - B[np.newaxis]) ** 2).sum(axis=-1)
+
+
+def gaussian_rows(A, B, bandwidth_a, bandwidth_b):
+    a = np.broadcast_to(np.asarray(bandwidth_a, dtype=np.longdouble), len(A))
+    b = np.broadcast_to(np.asarray(bandwidth_b, dtype=np.longdouble), len(B))
+    return np.exp(-squared_distances(A, B) / (2 * np.outer(a, b)))
+
+
+def gaussian_gram(X, bandwidth):
+    return gaussian_rows(X, X, bandwidth, bandwidth)
+
+
+def log_votes(X, points, labels, weights, bandwidth, n_clusters):
+    """log sum over the points of a cluster, in extended precision."""
+    K = gaussian_rows(X, points, bandwidth, bandwidth) * weights
+    with np.errstate(divide="ignore"):
+        return np.log(
+            np.stack([K[:, labels == y].sum(axis=1) for y in range(n_clusters)], axis=1)
+        )
+
+
+def product(K, columns):
+    """(K - diag K) times each row of columns."""
+    K = np.asarray(K, dtype=float)
+    return columns @ (K - np.diag(np.diag(K)))
+
+
+def similarity(K, alpha, lam):
+    """S, and its degrees without the diagonal."""
+    K = np.asarray(K, dtype=float)
+    S = 2 * (alpha[:, np.newaxis] + alpha - lam * np.outer(alpha, alpha)) * K
+    return S, S.sum(axis=1) - np.diag(S)
+
+
+def components(K, alpha, lam, negligible):
+    S, degrees = similarity(K, alpha, lam)
+    joined = np.minimum.outer(degrees, degrees) * negligible < S
+    label = np.full(len(K), -1)
+    count = 0
+    for i in range(len(K)):
+        if label[i] < 0:
+            stack = [i]
+            while stack:
+                j = stack.pop()
+                if label[j] < 0:
+                    label[j] = count
+                    stack.extend(np.flatnonzero(joined[j] & (label < 0)))
+            count += 1
+    return count, label
+
+
+def normalised(K, alpha, lam):
+    """D^-1/2 S D^-1/2 without self-similarity."""
+    S, degrees = similarity(K, alpha, lam)
+    S = S - np.diag(np.diag(S))
+    root = 1 / np.sqrt(degrees)
+    return root[:, np.newaxis] * S * root
+
+
+def embedding(K, alpha, lam, n_clusters):
+    """Columns of Y with unit rows, and all eigenvalues, largest first."""
+    _, degrees = similarity(K, alpha, lam)
+    values, vectors = np.linalg.eigh(normalised(K, alpha, lam))
+    Y = vectors[:, ::-1][:, :n_clusters] / np.sqrt(degrees)[:, np.newaxis]
+    return (Y / np.linalg.norm(Y, axis=1, keepdims=True)).T, values[::-1]
+
+
+def weight_qp(K, columns, lam):
+    """Q and p of the weight step: minimise p'a + a'Qa."""
+    K = np.asarray(K, dtype=float)
+    G = columns.T @ columns
+    return lam * K * G, (K * (1 - 2 * G)).sum(axis=1)
+
+
+def kkt_gap(Q, p, x, upper):
+    g = p + 2 * Q @ x
+    high = g[x > 0].max() if (x > 0).any() else -np.inf
+    low = g[x < upper].min() if (x < upper).any() else np.inf
+    return max(high - low, 0.0)
+
+
+def smo(Q, p, upper, tol, max_iter=100_000):
+    """The solver's loop with first-order pairs and whole-gradient recomputation."""
+    n = len(p)
+    x = np.full(n, 1 / n)
+    for _ in range(max_iter):
+        g = p + 2 * Q @ x
+        receives, gives = x < upper, x > 0
+        if not receives.any() or not gives.any():
+            break
+        j = np.argmin(np.where(receives, g, np.inf))
+        i = np.argmax(np.where(gives, g, -np.inf))
+        if g[i] - g[j] <= tol:
+            break
+        curvature = max(Q[i, i] + Q[j, j] - 2 * Q[i, j], 1e-300)
+        t = min((g[i] - g[j]) / (2 * curvature), x[i], upper - x[j])
+        x[i], x[j] = x[i] - t, x[j] + t
+        if x[i] < 1e-15:
+            x[i] = 0.0
+        if x[j] > upper - 1e-15:
+            x[j] = upper
+    return x

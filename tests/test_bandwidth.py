@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import reference
+from sklearn.datasets import make_blobs
+
+from cdsk import CDSK
+from cdsk._bandwidth import bandwidth_from_data, local_bandwidth
+
+
+def distances(X):
+    return np.sqrt(reference.squared_distances(X, X).astype(float))
+
+
+def test_rules_by_definition(rng):
+    X = rng.normal(size=(60, 3)) + 1e4
+    d = distances(X)
+    pairs = d[np.triu_indices(60, 1)]
+    seventh = np.sort(d, axis=1)[:, 7]
+    assert bandwidth_from_data(X, "auto") == pytest.approx(seventh.mean() / 2)
+    assert bandwidth_from_data(X, "variance") == pytest.approx(pairs.var())
+    assert bandwidth_from_data(X, "std") == pytest.approx(pairs.std())
+    assert bandwidth_from_data(X, "median") == pytest.approx(np.median(pairs))
+    np.testing.assert_allclose(bandwidth_from_data(X, "local"), seventh / 4)
+
+
+def test_sampled_statistics_are_close(rng):
+    X = rng.normal(size=(4500, 2))
+    exact = distances(X)[np.triu_indices(4500, 1)]
+    assert bandwidth_from_data(X, "median") == pytest.approx(np.median(exact), rel=0.03)
+    assert bandwidth_from_data(X, "std") == pytest.approx(exact.std(), rel=0.03)
+
+
+@pytest.mark.parametrize("rule", ["auto", "std", "median", "local"])
+def test_scale_free_rules_follow_the_unit(rng, rule):
+    X = rng.normal(size=(50, 2))
+    np.testing.assert_allclose(
+        bandwidth_from_data(1000 * X, rule), 1000 * bandwidth_from_data(X, rule)
+    )
+
+
+def test_fewer_points_than_neighbours(rng):
+    X = rng.normal(size=(4, 2))
+    assert bandwidth_from_data(X, "auto") == pytest.approx(distances(X).max(1).mean() / 2)
+
+
+def test_new_points_at_training_points_have_their_bandwidth(rng):
+    X = rng.normal(size=(50, 2))
+    expected = bandwidth_from_data(X, "local")
+    np.testing.assert_allclose(local_bandwidth(X, X[10:20]), expected[10:20])
+
+
+def test_heaps_of_duplicates_get_a_positive_local_bandwidth(rng):
+    X = np.concatenate([np.zeros((20, 2)), rng.normal(size=(20, 2)) + 5])
+    local = bandwidth_from_data(X, "local")
+    assert (local > 0).all()
+    assert (local[:20] == local[20:].min()).all()
+
+
+@pytest.mark.parametrize("rule", ["auto", "variance", "std", "median", "local"])
+def test_constant_data_are_refused(rule):
+    with pytest.raises(ValueError, match="bandwidth of zero .* all points are equal"):
+        CDSK(2, bandwidth=rule).fit(np.ones((20, 3)))
+
+
+def test_equal_distances_and_duplicates_are_named():
+    corners = np.eye(10)
+    with pytest.raises(ValueError, match="all pairwise distances are equal"):
+        bandwidth_from_data(corners, "variance")
+    many = np.zeros((40, 2))
+    many[:9] = 1
+    with pytest.raises(ValueError, match="too many points are duplicates"):
+        bandwidth_from_data(many, "auto")
+
+
+@pytest.mark.parametrize("rule", ["auto", "variance", "std", "median", "local", 1.5])
+def test_every_rule_clusters(rule):
+    X, y = make_blobs(120, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    model = CDSK(3, bandwidth=rule, random_state=0).fit(X)
+    assert (model.predict(X) == model.labels_).mean() > 0.95
+    assert np.all(np.asarray(model.bandwidth_) > 0)

@@ -1,0 +1,154 @@
+"""The spectral step against a dense eigen-decomposition: subspaces, never vectors."""
+
+import numpy as np
+import pytest
+import reference
+from scipy.linalg import subspace_angles
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+import cdsk
+from cdsk import _embedding
+from cdsk._dense import DenseKernel
+from cdsk._eigen import leading_eigenpairs
+from cdsk._embedding import spectral_step
+from cdsk._similarity import Similarity
+
+
+def similarity_of(X, bandwidth, weights=None, lam=0.3):
+    n = len(X)
+    K = cdsk.gaussian_gram(X, bandwidth)
+    weights = np.full(n, 1 / n) if weights is None else weights
+    return K, Similarity(DenseKernel(K, 2, points=X), weights, lam * n)
+
+
+def rng_state():
+    return np.random.RandomState(0)
+
+
+@pytest.mark.parametrize("n", [90, 700])  # dense and iterative
+@pytest.mark.parametrize("n_clusters", [2, 5])
+def test_embedding_spans_the_leading_eigenspace(rng, n, n_clusters):
+    X = make_blobs(n, 4, centers=5, cluster_std=2.0, random_state=1)[0]
+    weights = rng.uniform(size=n)
+    weights /= weights.sum()
+    K, similarity = similarity_of(X, 2.0, weights)
+    found = spectral_step(similarity, n_clusters, rng_state())
+    _, values = reference.embedding(K, weights, 0.3 * n, n_clusters)
+    np.testing.assert_allclose(found.eigenvalues, values[:n_clusters], atol=1e-9)
+    A = reference.normalised(K, weights, 0.3 * n)
+    exact = np.linalg.eigh(A)[1][:, ::-1][:, :n_clusters]
+    # back from unit rows to eigenvectors: the row scale is 1 / |row of D^-1/2 V|
+    rows = exact / np.sqrt(similarity.degrees)[:, np.newaxis]
+    ours = found.columns.T * np.linalg.norm(rows, axis=1)[:, np.newaxis]
+    assert subspace_angles(ours, rows).max() < 1e-4
+    np.testing.assert_allclose(np.linalg.norm(found.columns, axis=0), 1, rtol=1e-12)
+    assert found.residual <= _embedding.TOLERANCE
+    assert found.trace == pytest.approx(np.sum(1 - values[:n_clusters]), abs=1e-8)
+
+
+@pytest.mark.parametrize("copies", [3, 6])
+def test_multiple_eigenvalues_are_all_found(copies):
+    # `copies` identical clouds, far enough apart to be joined by nothing but tiny
+    # similarities: every eigenvalue is repeated `copies` times up to about 1e-7.
+    cloud = np.random.default_rng(3).normal(size=(150, 2))
+    X = np.concatenate([cloud + [9.5 * i, 0] for i in range(copies)])
+    K, similarity = similarity_of(X, 1.0)
+    found = spectral_step(similarity, copies, rng_state())
+    _, values = reference.embedding(K, similarity.weights, similarity.lam, copies)
+    assert values[copies - 1] > 0.999
+    np.testing.assert_allclose(found.eigenvalues, values[:copies], atol=1e-8)
+
+
+def test_block_method_finds_what_a_single_vector_cannot(rng):
+    # an exactly triple eigenvalue, and a start that lies in a 1-vector Krylov space
+    values = np.concatenate([[0.9, 0.9, 0.9], np.linspace(0.5, -0.5, 297)])
+    basis = np.linalg.qr(rng.normal(size=(300, 300)))[0]
+    A = basis * values @ basis.T
+    start = np.concatenate([basis[:, [0, 3, 4]].T, rng.normal(size=(3, 300))])
+    found = leading_eigenpairs(
+        lambda rows: rows @ A, start, 3, known=np.empty((0, 300)), tol=1e-8, max_steps=99
+    )
+    np.testing.assert_allclose(found.values[:3], 0.9, atol=1e-10)
+    assert subspace_angles(found.vectors[:3].T, basis[:, :3]).max() < 1e-6
+
+
+def test_block_method_leaves_out_known_vectors(rng):
+    A = np.diag(np.linspace(1, 0, 50))
+    known = np.eye(50)[:2]
+    found = leading_eigenpairs(
+        lambda rows: rows @ A,
+        rng.normal(size=(5, 50)),
+        2,
+        known=known,
+        tol=1e-9,
+        max_steps=200,
+    )
+    np.testing.assert_allclose(found.values[:2], np.diag(A)[2:4], atol=1e-10)
+    assert np.abs(found.vectors @ known.T).max() < 1e-10
+    assert (found.residuals[:2] <= 1e-9).all()
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("size", [20, 120])
+def test_exact_blocks_have_constant_rows(n_clusters, size):
+    cloud = np.random.default_rng(0).normal(size=(size, 2))
+    X = np.concatenate([cloud + [1e3 * i, 0] for i in range(n_clusters)])
+    _, similarity = similarity_of(X, 1.0)
+    found = spectral_step(similarity, n_clusters, rng_state())
+    assert (found.eigenvalues == 1).all()
+    G = found.columns.T @ found.columns
+    block = np.arange(n_clusters).repeat(size)
+    np.testing.assert_allclose(G, block[:, np.newaxis] == block, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [60, 300])
+def test_fewer_components_than_clusters(size):
+    # two far islands of two clouds each: the vectors beyond the islands' own split them
+    cloud = np.random.default_rng(0).normal(size=(size, 2))
+    X = np.concatenate([cloud + shift for shift in ([0, 0], [5, 0], [1e4, 0], [1e4, 5])])
+    K, similarity = similarity_of(X, 1.0)
+    found = spectral_step(similarity, 4, rng_state())
+    assert (found.eigenvalues[:2] == 1).all()
+    assert (found.eigenvalues[2:] < 1).all()
+    _, values = reference.embedding(K, similarity.weights, similarity.lam, 4)
+    np.testing.assert_allclose(found.eigenvalues, values[:4], atol=1e-8)
+
+
+def test_small_components_and_isolated_points_follow_their_neighbour():
+    cloud = np.random.default_rng(0).normal(size=(40, 2))
+    pair = np.array([[0.0, 100.0], [0.1, 100.0]])
+    X = np.concatenate([cloud, cloud + [1e3, 0], pair, [[1e3, -200.0]]])
+    _, similarity = similarity_of(X, 1.0)
+    found = spectral_step(similarity, 2, rng_state())
+    assert np.flatnonzero(found.stray).tolist() == [80, 81, 82]
+    G = found.columns.T @ found.columns
+    np.testing.assert_allclose(G[80:82, 0], 1)
+    np.testing.assert_allclose(G[82, 79], 1)
+    np.testing.assert_allclose(G[82, 0], 0, atol=1e-12)
+
+
+def test_no_similarity_at_all_is_refused():
+    X = 1e4 * np.arange(10.0)[:, np.newaxis]
+    _, similarity = similarity_of(X, 1.0)
+    with pytest.raises(ValueError, match="No two points have any similarity"):
+        spectral_step(similarity, 2, rng_state())
+
+
+def test_same_seed_same_embedding_and_warm_start_agrees():
+    X = make_blobs(600, 3, centers=4, cluster_std=2.5, random_state=0)[0]
+    _, similarity = similarity_of(X, 1.5)
+    first, second = (spectral_step(similarity, 4, rng_state()) for _ in range(2))
+    assert (first.columns == second.columns).all()
+    warm = spectral_step(similarity, 4, rng_state(), start=first)
+    np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
+    assert subspace_angles(warm.columns.T, first.columns.T).max() < 1e-4
+
+
+def test_unfinished_search_warns_with_figures(monkeypatch):
+    monkeypatch.setattr(_embedding, "_MAX_BLOCK_PRODUCTS", 1)
+    monkeypatch.setattr(_embedding, "GUESS_TOLERANCE", 0.5)
+    X = np.random.default_rng(0).uniform(size=(900, 2))
+    _, similarity = similarity_of(X, 0.03)
+    with pytest.warns(ConvergenceWarning, match=r"spectral step .* residual .* after 1"):
+        spectral_step(similarity, 6, rng_state())

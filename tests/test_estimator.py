@@ -1,0 +1,171 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import cdsk
+from cdsk import CDSK
+
+# These common tests set n_clusters=1. One cluster is no clustering: CDSK refuses it (see
+# test_validation.py), so they cannot pass as they are; AtLeastTwo runs them below.
+ONE_CLUSTER = (
+    "check_dont_overwrite_parameters",
+    "check_fit2d_1feature",
+    "check_fit2d_predict1d",
+    "check_methods_subset_invariance",
+)
+
+
+@parametrize_with_checks(
+    [
+        CDSK(),
+        CDSK(bandwidth="local"),
+        CDSK(max_iter=0),
+        CDSK(assign_labels="cluster_qr"),
+    ],
+    expected_failed_checks=lambda estimator: dict.fromkeys(
+        ONE_CLUSTER, "sets n_clusters=1, which is refused"
+    ),
+)
+def test_scikit_learn_common_checks(estimator, check):
+    check(estimator)
+
+
+class AtLeastTwo(CDSK):
+    """CDSK that takes n_clusters=1 for 2, to run the checks that ask for one."""
+
+    def fit(self, X, y=None):
+        asked, self.n_clusters = self.n_clusters, max(2, self.n_clusters)
+        try:
+            return super().fit(X, y)
+        finally:
+            self.n_clusters = asked
+
+
+@pytest.mark.parametrize("check", ONE_CLUSTER)
+def test_common_checks_with_two_clusters_instead_of_one(check):
+    getattr(estimator_checks, check)("CDSK", AtLeastTwo())
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(150, 4, centers=3, cluster_std=2.0, random_state=0)[0]
+
+
+def test_attributes(blobs):
+    model = CDSK(3, random_state=0).fit(blobs)
+    assert model.labels_.shape == (150,)
+    assert model.labels_[0] == 0
+    assert set(model.labels_) == {0, 1, 2}
+    assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
+    assert (model.weights_ <= 1 / (150 * 0.3)).all()
+    assert (model.support_ == np.flatnonzero(model.weights_ > 0)).all()
+    assert model.embedding_.shape == (150, 3)
+    np.testing.assert_allclose(np.linalg.norm(model.embedding_, axis=1), 1)
+    assert model.eigenvalues_.shape == (3,)
+    assert (np.diff(model.eigenvalues_) <= 0).all()
+    assert (np.diff(model.history_) < 0).all()
+    assert model.n_iter_ >= len(model.history_) - 1
+    assert 0 <= model.qp_gap_ <= model.qp_tol
+    assert model.bandwidth_ > 0
+    assert model.lam_ == 0.3
+    assert model.n_features_in_ == 4
+
+
+def test_pandas(blobs):
+    frame = pd.DataFrame(blobs, columns=list("abcd"))
+    model = CDSK(3, random_state=0).fit(frame)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert (model.labels_ == CDSK(3, random_state=0).fit(blobs).labels_).all()
+    assert (model.predict(frame) == model.predict(frame.copy())).all()
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("dcba")])
+
+
+def test_pickle_and_clone(blobs):
+    for kernel in ("rbf", cdsk.gaussian_gram):
+        if kernel == "rbf":
+            model = CDSK(3, random_state=0).fit(blobs)
+            again = pickle.loads(pickle.dumps(model))
+            assert (again.predict(blobs) == model.predict(blobs)).all()
+            assert (again.weights_ == model.weights_).all()
+        copy = clone(CDSK(3, kernel=kernel, lam=0.2))
+        assert copy.get_params()["lam"] == 0.2
+        assert not hasattr(copy, "labels_")
+
+
+def test_float32_is_kept_small_and_agrees(blobs):
+    one = CDSK(3, random_state=0).fit(blobs)
+    two = CDSK(3, random_state=0).fit(blobs.astype(np.float32))
+    assert (one.labels_ == two.labels_).all()
+    np.testing.assert_allclose(one.weights_, two.weights_, atol=1e-4)
+
+
+def test_input_is_not_changed(blobs):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    before = K.copy()
+    CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    assert (K == before).all()
+
+
+def test_same_seed_same_result(blobs):
+    one, two = (CDSK(3, random_state=7).fit(blobs) for _ in range(2))
+    assert (one.weights_ == two.weights_).all()
+    assert (one.embedding_ == two.embedding_).all()
+    assert (one.labels_ == two.labels_).all()
+
+
+def test_predict_before_fit(blobs):
+    for method in ("predict", "decision_function", "score_samples"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(CDSK(3), method)(blobs)
+
+
+def test_verbose_prints_a_line_per_round(blobs, capsys):
+    model = CDSK(3, random_state=0, verbose=1).fit(blobs)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_ + 1
+    for word in ("round", "merit", "trace", "support", "QP gap", " s"):
+        assert all(word in line for line in lines)
+
+
+def test_silent_by_default(blobs, capsys):
+    CDSK(3, random_state=0).fit(blobs)
+    assert capsys.readouterr().out == ""
+
+
+def test_unfinished_alternation_warns_with_figures(blobs):
+    with pytest.warns(ConvergenceWarning, match=r"alternation .* max_iter=1 .* merit"):
+        CDSK(3, max_iter=1, tol=1e-9, random_state=0).fit(blobs)
+
+
+def test_stray_points_are_counted_and_labelled(blobs):
+    X = np.concatenate([blobs, [[1e6, 0, 0, 0]]])
+    with pytest.warns(UserWarning, match="1 of 151 points have no similarity"):
+        model = CDSK(3, bandwidth=2.0, random_state=0).fit(X)
+    nearest = np.argmax(blobs[:, 0])
+    assert model.labels_[150] == model.labels_[nearest]
+
+
+def test_a_failed_fit_leaves_the_estimator_unfitted(blobs):
+    model = CDSK(3, bandwidth=1e-6)
+    with pytest.raises(ValueError, match="No two points have any similarity"):
+        model.fit(blobs)
+    assert not hasattr(model, "labels_")
+
+
+def test_as_many_clusters_as_points(rng):
+    X = rng.normal(size=(6, 2))
+    model = CDSK(6, bandwidth=1.0, random_state=0).fit(X)
+    assert len(np.unique(model.labels_)) == 6
+
+
+def test_two_points():
+    model = CDSK(2, bandwidth=1.0, random_state=0).fit([[0.0], [1.0]])
+    assert model.labels_.tolist() == [0, 1]

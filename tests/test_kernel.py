@@ -1,0 +1,260 @@
+"""_kernel against tests/reference.py, and the identities that need no reference."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cdsk
+from cdsk import _kernel
+from cdsk._smo import StoredRows
+
+# Relative error allowed for values above 1e-30 (exponents down to -69): float64 distances
+# round by a few eps, times 69; float32 results are rounded once.
+RELATIVE = {np.float64: 1e-12, np.float32: 1e-7}
+
+SIZES = [(1, 1), (2, 3), (47, 1), (48, 2), (49, 5), (97, 4), (130, 300)]
+
+
+def assert_close_to_exact(K, exact, dtype):
+    exact = np.asarray(exact)
+    large = exact > 1e-30
+    error = np.abs(K - exact)[large] / exact[large]
+    assert error.max(initial=0) <= RELATIVE[dtype]
+    assert (K[~large] <= 1.1e-30).all()
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_gram_equals_reference(rng, dtype, n, d):
+    X = rng.normal(size=(n, d)).astype(dtype)
+    K = cdsk.gaussian_gram(X, 0.7)
+    assert K.dtype == dtype
+    assert_close_to_exact(K, reference.gaussian_gram(X, 0.7), dtype)
+    assert (K == K.T).all()
+    assert (np.diag(K) == 1).all()
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_gram_with_local_bandwidths(rng, dtype, n, d):
+    X = rng.normal(size=(n, d)).astype(dtype)
+    bandwidth = rng.uniform(0.3, 3, size=n)
+    K = cdsk.gaussian_gram(X, bandwidth)
+    assert_close_to_exact(K, reference.gaussian_gram(X, bandwidth), dtype)
+    assert (K == K.T).all()
+    assert (np.diag(K) == 1).all()
+
+
+def test_gram_is_positive_semi_definite(rng):
+    X = rng.normal(size=(150, 3))
+    assert np.linalg.eigvalsh(cdsk.gaussian_gram(X, 1.0)).min() > -1e-12
+
+
+def test_gram_far_from_the_origin(rng, dtype):
+    # Quarter steps are exact at an offset of 1e6 in both dtypes.
+    near = np.round(4 * rng.normal(size=(60, 4))).astype(dtype) / 4
+    far = near + dtype(1e6)
+    assert ((far - dtype(1e6)) == near).all()
+    assert (cdsk.gaussian_gram(far, 1.3) == cdsk.gaussian_gram(near, 1.3)).all()
+
+
+def test_duplicates_have_similarity_one(rng, dtype):
+    X = np.repeat(rng.normal(size=(30, 6)), 3, axis=0).astype(dtype) * 1e3
+    K = cdsk.gaussian_gram(X, 1e-2)
+    same = np.repeat(np.arange(30), 3)
+    assert (K[same[:, np.newaxis] == same] == 1).all()
+
+
+def test_underflow_is_exactly_zero(dtype):
+    X = np.array([[0.0], [13.0], [37.0], [1e150]], dtype=np.float64)
+    X = X.astype(dtype) if dtype is np.float64 else np.minimum(X, 1e30).astype(dtype)
+    K = cdsk.gaussian_gram(X, 1.0)
+    smallest = np.finfo(dtype).tiny
+    assert ((K == 0) | (K >= smallest)).all()
+    assert K[0, 3] == 0
+    assert K[0, 1] == pytest.approx(np.exp(-84.5), rel=1e-6)
+
+
+def test_rows_equal_gram_and_reference(rng, dtype):
+    A, B = rng.normal(size=(101, 7)).astype(dtype), rng.normal(size=(53, 7)).astype(dtype)
+    both = np.concatenate([A, B])
+    K = cdsk.gaussian_gram(both, 0.9)
+    assert (cdsk.gaussian_rows(A, B, 0.9) == K[:101, 101:]).all()
+    a, b = rng.uniform(0.5, 2, size=101), rng.uniform(0.5, 2, size=53)
+    assert_close_to_exact(
+        cdsk.gaussian_rows(A, B, a, b), reference.gaussian_rows(A, B, a, b), dtype
+    )
+
+
+def test_rows_of_mixed_dtype_are_float64(rng):
+    A, B = rng.normal(size=(5, 2)), rng.normal(size=(4, 2)).astype(np.float32)
+    assert cdsk.gaussian_rows(A, B, 1.0).dtype == np.float64
+
+
+def test_input_of_every_kind_gives_the_same(rng, tmp_path):
+    X = rng.integers(-5, 5, size=(70, 3))
+    expected = cdsk.gaussian_gram(X.astype(float), 2.0)
+    read_only = X.astype(float)
+    read_only.setflags(write=False)
+    np.save(tmp_path / "X.npy", X.astype(float))
+    kinds = {
+        "integers": X,
+        "lists": X.tolist(),
+        "Fortran order": np.asfortranarray(X.astype(float)),
+        "strided": np.repeat(X.astype(float), 2, axis=0)[::2],
+        "read-only": read_only,
+        "memory map": np.load(tmp_path / "X.npy", mmap_mode="r"),
+    }
+    for kind, data in kinds.items():
+        assert (cdsk.gaussian_gram(data, 2.0) == expected).all(), kind
+
+
+def test_out_is_filled_and_returned(rng):
+    X = rng.normal(size=(60, 2))
+    out = np.full((60, 60), np.nan)
+    assert cdsk.gaussian_gram(X, 1.0, out=out) is out
+    assert (out == cdsk.gaussian_gram(X, 1.0)).all()
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.empty((60, 59)),
+        np.empty((60, 60), dtype=np.float32),
+        np.empty((60, 60), order="F"),
+        [[0.0]],
+    ],
+)
+def test_wrong_out_is_refused(rng, out):
+    with pytest.raises(ValueError, match="out must be a writeable C-contiguous float64"):
+        cdsk.gaussian_gram(rng.normal(size=(60, 2)), 1.0, out=out)
+
+
+@given(
+    data=st.data(),
+    n=st.integers(1, 60),
+    d=st.integers(1, 9),
+    scale=st.floats(1e-6, 1e6),
+)
+@settings(max_examples=60, deadline=None)
+def test_gram_properties(data, n, d, scale):
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    X = np.random.default_rng(seed).normal(size=(n, d)) * scale
+    K = cdsk.gaussian_gram(X, scale)
+    assert (K == K.T).all()
+    assert (np.diag(K) == 1).all()
+    assert ((K >= 0) & (K <= 1)).all()
+    assert_close_to_exact(K, reference.gaussian_gram(X, scale), np.float64)
+    order = np.random.default_rng(seed).permutation(n)
+    assert (cdsk.gaussian_gram(X[order], scale) == K[np.ix_(order, order)]).all()
+    # a power of two changes no digit
+    assert (cdsk.gaussian_gram(X * 4, scale * 4) == K).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 515])
+@pytest.mark.parametrize("m", [1, 2, 3, 5, 9, 66])
+def test_product_leaves_out_the_diagonal(rng, dtype, n, m):
+    K = rng.uniform(size=(n, n)).astype(dtype)
+    K = K + K.T
+    columns = rng.normal(size=(m, n))
+    out = np.empty((m, n))
+    _kernel.product(K, columns, out, 2)
+    np.testing.assert_allclose(out, reference.product(K, columns), atol=1e-13 * n)
+
+
+def test_product_does_not_lose_small_rows():
+    # the rest of a row is far below the rounding of its diagonal entry
+    K = np.eye(9)
+    K[0, 5] = K[5, 0] = 1e-40
+    out = np.empty((1, 9))
+    _kernel.product(K, np.ones((1, 9)), out, 1)
+    assert out[0, 0] == 1e-40
+    assert out[0, 1] == 0
+
+
+def test_similarity_equals_reference(rng, dtype):
+    K = cdsk.gaussian_gram(rng.normal(size=(63, 3)).astype(dtype), 1.0)
+    weights = rng.uniform(size=63)
+    weights /= weights.sum()
+    S, degrees = cdsk.similarity_matrix(K, weights, 0.2)
+    S_reference, degrees_reference = reference.similarity(K, weights, 0.2 * 63)
+    assert S.dtype == dtype
+    np.testing.assert_allclose(S, S_reference, rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(degrees, degrees_reference, rtol=1e-12)
+    assert (S == S.T).all()
+    assert (S >= 0).all()
+
+
+def test_similarity_in_place(rng):
+    K = cdsk.gaussian_gram(rng.normal(size=(20, 2)), 1.0)
+    weights = np.full(20, 1 / 20)
+    expected, _ = cdsk.similarity_matrix(K, weights, 0.5)
+    S, _ = cdsk.similarity_matrix(K, weights, 0.5, out=K)
+    assert S is K
+    assert (S == expected).all()
+
+
+@pytest.mark.parametrize("spread", [0.5, 5, 50])
+def test_components_equal_reference(rng, dtype, spread):
+    X = rng.normal(size=(80, 2)) * spread
+    K = cdsk.gaussian_gram(X.astype(dtype), 1.0)
+    weights = np.where(rng.uniform(size=80) < 0.5, 0.0, 1.0)
+    weights /= weights.sum()
+    lam = 0.5 / weights.max()
+    _, degrees = reference.similarity(K, weights, lam)
+    count, label = _kernel.components(K, weights, lam, degrees, 1e-13)
+    count_reference, label_reference = reference.components(K, weights, lam, 1e-13)
+    assert count == count_reference
+    pairs = set(zip(label.tolist(), label_reference.tolist(), strict=True))
+    assert len(pairs) == count
+
+
+@pytest.mark.parametrize("n_new", [1, 48, 100])
+@pytest.mark.parametrize("n_points", [1, 47, 48, 60])
+def test_log_votes_equal_reference(rng, dtype, n_new, n_points):
+    X = rng.normal(size=(n_new, 3)).astype(dtype)
+    points = rng.normal(size=(n_points, 3)).astype(dtype)
+    weights = rng.uniform(0.1, 1, size=n_points)
+    factor = np.sqrt(0.5) / 0.8
+    out = np.empty(n_new)
+    _kernel.gaussian_log_votes(
+        X, points, np.full(n_new, factor), np.full(n_points, factor), weights, out, 2
+    )
+    expected = reference.log_votes(
+        X, points, np.zeros(n_points, dtype=int), weights, 0.8, 1
+    )
+    np.testing.assert_allclose(out, expected[:, 0].astype(float), rtol=0, atol=1e-13)
+
+
+def test_log_votes_far_from_all_points():
+    # the nearest point decides: -d^2/2, where every kernel value underflows
+    X, points = np.array([[1e6]]), np.array([[0.0], [1.0]])
+    out = np.empty(1)
+    _kernel.gaussian_log_votes(
+        X,
+        points,
+        np.full(1, np.sqrt(0.5)),
+        np.full(2, np.sqrt(0.5)),
+        np.array([0.25, 0.75]),
+        out,
+        1,
+    )
+    assert out[0] == pytest.approx(-((1e6 - 1) ** 2) / 2 + np.log(0.75), rel=1e-14)
+
+
+def test_hadamard_rows_equal_reference(rng, dtype):
+    K = cdsk.gaussian_gram(rng.normal(size=(37, 3)).astype(dtype), 1.0)
+    columns = rng.normal(size=(5, 37))
+    rows = _kernel.HadamardRows(StoredRows(K), columns, 2.5)
+    expected = 2.5 * K.astype(float) * (columns.T @ columns)
+    for i in (0, 17, 36):
+        np.testing.assert_allclose(rows.row_array(i), expected[i], atol=1e-13)
+    np.testing.assert_allclose(rows.diagonal, np.diag(expected), atol=1e-13)
+    with pytest.raises(IndexError, match="row 37 of a matrix with 37 rows"):
+        rows.row_array(37)
+
+
+def test_importing_leaves_floating_point_alone():
+    # -ffast-math would flush these to zero in the whole process
+    assert np.float64(1e-310) * np.float64(0.5) != 0
+    assert np.float64(5e-324) > 0

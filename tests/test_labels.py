@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+from sklearn.cluster._spectral import cluster_qr
+from sklearn.metrics import adjusted_rand_score
+
+from cdsk._labels import assign_labels
+
+
+def columns(rng, n_clusters=4, noise=0.1):
+    """A rotated embedding near the axes, with its labels."""
+    labels = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=96)])
+    rows = np.eye(n_clusters)[labels] + noise * rng.normal(size=(len(labels), n_clusters))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rotation = np.linalg.qr(rng.normal(size=(n_clusters, n_clusters)))[0]
+    return np.ascontiguousarray((rows @ rotation).T), labels
+
+
+@pytest.mark.parametrize("method", ["kmeans", "cluster_qr"])
+def test_labels_are_found_and_numbered_in_order(rng, method):
+    embedding, expected = columns(rng)
+    labels = assign_labels(embedding, method, n_init=10, random_state=0)
+    assert adjusted_rand_score(expected, labels) == 1
+    # the first four points are of clusters 0, 1, 2, 3, in this order
+    assert (labels == expected).all()
+
+
+def test_cluster_qr_equals_scikit_learn(rng):
+    embedding, _ = columns(rng, noise=0.4)
+    labels = assign_labels(embedding, "cluster_qr", n_init=1, random_state=0)
+    assert adjusted_rand_score(cluster_qr(embedding.T.copy()), labels) == 1

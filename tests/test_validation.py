@@ -1,0 +1,130 @@
+"""Bad input, one case each: what was wrong, what was expected, what was received."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import cdsk
+from cdsk import CDSK
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+K = cdsk.gaussian_gram(X, 1.0)
+
+
+def changed(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (changed(X, (3, 1), np.nan), "Input X contains NaN"),
+        (changed(X, (3, 1), np.inf), "Input X contains infinity"),
+        (X.astype(str), None),
+        (changed(X.astype(object), (4, 2), "blue"), "got 'blue' at row 4, column 2"),
+        ([["1", "x"], ["2", "3"]], "X must hold numbers only; got 'x' at row 0, column 1"),
+        (X[:, 0], "Expected 2D array, got 1D array"),
+        (np.empty((0, 3)), r"0 sample\(s\)"),
+        (np.empty((30, 0)), r"0 feature\(s\)"),
+        (X[:1], r"1 sample\(s\).*minimum of 2"),
+        (X[:2], "n_clusters must be at most the number of samples; got n_clusters=3 and"),
+        (X + 1j, "Complex data not supported"),
+        ([[1.0, 2.0], [3.0]], "inhomogeneous"),
+        ("data.csv", "Expected 2D array, got scalar"),
+        (None, "Expected 2D array"),
+    ],
+)
+def test_bad_data(data, message):
+    model = CDSK(3, random_state=0)
+    if message is None:  # numbers written as text are numbers
+        assert (model.fit(data).labels_ == CDSK(3, random_state=0).fit(X).labels_).all()
+    else:
+        with pytest.raises(ValueError, match=message):
+            model.fit(data)
+
+
+def test_sparse_data():
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        CDSK(3).fit(sparse.csr_array(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": 1}, "n_clusters must be an integer of at least 2; got 1"),
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 2; got 0"),
+        ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 2; got 2.5"),
+        ({"n_clusters": True}, "n_clusters must be an integer of at least 2; got True"),
+        ({"n_clusters": 31}, "got n_clusters=31 and n_samples=30"),
+        ({"lam": 0}, "lam must be a number > 0 and <= 1; got 0"),
+        ({"lam": 1.01}, "lam must be a number > 0 and <= 1; got 1.01"),
+        ({"lam": -0.3}, "lam must be a number > 0 and <= 1; got -0.3"),
+        ({"lam": np.nan}, "lam must be a number > 0 and <= 1; got nan"),
+        ({"lam": "0.3"}, "lam must be a number > 0 and <= 1; got '0.3'"),
+        ({"bandwidth": 0}, "bandwidth must be a number > 0; got 0"),
+        ({"bandwidth": -2.0}, "bandwidth must be a number > 0; got -2.0"),
+        ({"bandwidth": np.nan}, "bandwidth must be a number > 0; got nan"),
+        ({"bandwidth": np.inf}, "bandwidth must be a number > 0; got inf"),
+        ({"bandwidth": 1e-200}, "bandwidth must be positive and finite .between 1e-150"),
+        ({"bandwidth": "wide"}, "bandwidth must be one of 'auto', 'variance', .*'wide'"),
+        ({"bandwidth": None}, "bandwidth must be a number > 0; got None"),
+        ({"kernel": "poly"}, "kernel must be one of 'rbf', 'precomputed'; got 'poly'"),
+        ({"kernel": None}, "kernel must be one of 'rbf', 'precomputed'; got None"),
+        ({"init": "random"}, "init must be one of 'uniform'; got 'random'"),
+        ({"max_iter": -1}, "max_iter must be an integer of at least 0; got -1"),
+        ({"tol": -1e-4}, "tol must be a number >= 0; got -0.0001"),
+        ({"qp_tol": 0}, "qp_tol must be a number > 0; got 0"),
+        ({"assign_labels": "x"}, "assign_labels must be one of 'kmeans', 'cluster_qr'"),
+        ({"n_init": 0}, "n_init must be an integer of at least 1; got 0"),
+        ({"n_threads": 0}, "n_threads must be a positive integer, or None or -1"),
+        ({"random_state": "a"}, "'a' cannot be used to seed"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CDSK(**({"n_clusters": 3} | parameters)).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (K[:, :20], r"X must be a square matrix; got shape \(30, 20\)"),
+        (changed(K, (2, 5), 0.9), r"X must be symmetric; got 0\.9 at \(2, 5\)"),
+        (K - 0.5, "Negative values in data: X must hold none, got -0.5"),
+        (changed(K, (4, 4), 0.0), "X must have a positive diagonal; got 0.0 at row 4"),
+        (changed(K, (4, 4), np.nan), "Input X contains NaN"),
+    ],
+)
+def test_bad_precomputed_kernel(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        CDSK(3, kernel="precomputed").fit(matrix)
+
+
+def test_wrong_number_of_features_at_predict():
+    model = CDSK(3, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="X has 2 features, but CDSK is expecting 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.predict([[np.nan, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cdsk.gaussian_gram(X, np.ones(29)), r"array of shape \(30,\)"),
+        (lambda: cdsk.gaussian_gram(X, "wide"), "bandwidth must be a positive number"),
+        (lambda: cdsk.gaussian_gram(X, 0.0), "bandwidth must be positive and finite"),
+        (lambda: cdsk.gaussian_rows(X, X[:, :2], 1.0), "got 3 and 2"),
+        (lambda: cdsk.gaussian_rows(X, X, np.ones(30)), "bandwidth_b must be given"),
+        (lambda: cdsk.similarity_matrix(K, np.ones(30), 0.3), "weights must lie between"),
+        (lambda: cdsk.similarity_matrix(K, np.zeros(30), 0.3), "weights must sum to 1"),
+        (lambda: cdsk.similarity_matrix(K, np.ones(3) / 3, 0.3), r"weights .* \(30,\)"),
+        (lambda: cdsk.similarity_matrix(K, np.ones(30) / 30, 2), "lam must be a number"),
+        (lambda: cdsk.similarity_matrix(K[:5], np.ones(5), 1), "K must be a square"),
+    ],
+)
+def test_bad_arguments_of_functions(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
