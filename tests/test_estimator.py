@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import cdsk
 from cdsk import CDSK
 
-# These common tests set n_clusters=1. One cluster is no clustering: CDSK refuses it (see
-# test_validation.py), so they cannot pass as they are; AtLeastTwo runs them below.
+# These common tests set n_clusters=1. One cluster is no clustering: CDSK refuses it
+# (see test_validation.py), so they cannot pass as they are; AtLeastTwo runs them below.
 ONE_CLUSTER = (
     "check_dont_overwrite_parameters",
     "check_fit2d_1feature",
@@ -26,7 +26,6 @@ ONE_CLUSTER = (
     [
         CDSK(),
         CDSK(bandwidth="local"),
-        CDSK(max_iter=0),
         CDSK(assign_labels="cluster_qr"),
     ],
     expected_failed_checks=lambda estimator: dict.fromkeys(

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-import reference
+from cdsk._smo import StoredRows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cdsk
+import reference
 from cdsk import _kernel
-from cdsk._smo import StoredRows
 
-# Relative error allowed for values above 1e-30 (exponents down to -69): float64 distances
-# round by a few eps, times 69; float32 results are rounded once.
+# Relative error allowed for values above 1e-30 (exponents down to -69): float64
+# distances round by a few eps, times 69; float32 results are rounded once.
 RELATIVE = {np.float64: 1e-12, np.float32: 1e-7}
 
 SIZES = [(1, 1), (2, 3), (47, 1), (48, 2), (49, 5), (97, 4), (130, 300)]
@@ -76,7 +76,10 @@ def test_underflow_is_exactly_zero(dtype):
 
 
 def test_rows_equal_gram_and_reference(rng, dtype):
-    A, B = rng.normal(size=(101, 7)).astype(dtype), rng.normal(size=(53, 7)).astype(dtype)
+    A, B = (
+        rng.normal(size=(101, 7)).astype(dtype),
+        rng.normal(size=(53, 7)).astype(dtype),
+    )
     both = np.concatenate([A, B])
     K = cdsk.gaussian_gram(both, 0.9)
     assert (cdsk.gaussian_rows(A, B, 0.9) == K[:101, 101:]).all()
@@ -126,7 +129,9 @@ def test_out_is_filled_and_returned(rng):
     ],
 )
 def test_wrong_out_is_refused(rng, out):
-    with pytest.raises(ValueError, match="out must be a writeable C-contiguous float64"):
+    with pytest.raises(
+        ValueError, match="out must be a writeable C-contiguous float64"
+    ):
         cdsk.gaussian_gram(rng.normal(size=(60, 2)), 1.0, out=out)
 
 

@@ -9,7 +9,9 @@ from cdsk._labels import assign_labels
 def columns(rng, n_clusters=4, noise=0.1):
     """A rotated embedding near the axes, with its labels."""
     labels = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=96)])
-    rows = np.eye(n_clusters)[labels] + noise * rng.normal(size=(len(labels), n_clusters))
+    rows = np.eye(n_clusters)[labels] + noise * rng.normal(
+        size=(len(labels), n_clusters)
+    )
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rotation = np.linalg.qr(rng.normal(size=(n_clusters, n_clusters)))[0]
     return np.ascontiguousarray((rows @ rotation).T), labels

@@ -1,11 +1,13 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
-import reference
 from scipy.integrate import quad
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import cdsk
+import reference
 from cdsk import CDSK
 
 
@@ -31,7 +33,12 @@ def test_only_the_support_counts(blobs, rng):
     assert len(model.support_) < 200
     kept = model.support_
     expected = reference.log_votes(
-        blobs, blobs[kept], model.labels_[kept], model.weights_[kept], model.bandwidth_, 3
+        blobs,
+        blobs[kept],
+        model.labels_[kept],
+        model.weights_[kept],
+        model.bandwidth_,
+        3,
     )
     np.testing.assert_allclose(
         model.decision_function(blobs), expected.astype(float), atol=1e-11
@@ -57,9 +64,7 @@ def test_score_samples_is_the_log_of_a_density():
         return np.exp(model.score_samples([[x]])[0])
 
     points = np.linspace(X.min() - 3, X.max() + 3, 40)
-    pieces = [
-        quad(density, a, b)[0] for a, b in zip(points[:-1], points[1:], strict=True)
-    ]
+    pieces = [quad(density, a, b)[0] for a, b in pairwise(points)]
     assert sum(pieces) == pytest.approx(1, abs=1e-6)
 
 
@@ -105,15 +110,32 @@ def test_local_bandwidths_know_their_training_points(blobs):
     model = CDSK(3, bandwidth="local", random_state=0).fit(blobs)
     assert model.bandwidth_.shape == (200,)
     votes = model.decision_function(blobs)
-    expected = reference.log_votes(
-        blobs, blobs, model.labels_, model.weights_, 1.0, 3
-    )
     K = reference.gaussian_gram(blobs, model.bandwidth_) * model.weights_
     expected = np.log(
         np.stack([K[:, model.labels_ == y].sum(axis=1) for y in range(3)], axis=1)
     )
     np.testing.assert_allclose(votes, expected.astype(float), atol=1e-10)
     assert (model.predict(blobs) == model.labels_).mean() > 0.95
+
+
+def test_points_of_no_similarity_take_the_heaviest_cluster(blobs):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    with pytest.warns(UserWarning, match="1 of 2 points have no similarity"):
+        labels = model.predict(np.stack([np.zeros(200), K[5]]))
+    weight = [model.weights_[model.labels_ == y].sum() for y in range(3)]
+    assert labels.tolist() == [np.argmax(weight), model.labels_[5]]
+
+
+def test_mixed_dtypes_use_the_wider(blobs):
+    # quarter steps at an offset of 1e6 fit float32, the training data do not
+    X = blobs + 1e6
+    model = CDSK(3, random_state=0).fit(X)
+    new = np.round(4 * X[:40]).astype(np.float32) / 4
+    assert (new == np.round(4 * X[:40]) / 4).all()
+    assert (
+        model.decision_function(new) == model.decision_function(new.astype(float))
+    ).all()
 
 
 def test_kernel_values_of_wrong_shape_are_refused(blobs):

@@ -1,7 +1,7 @@
 import numpy as np
-import reference
 
 import cdsk
+import reference
 from cdsk._dense import DenseKernel
 from cdsk._similarity import Similarity
 

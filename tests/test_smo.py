@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 
 import cdsk
+import reference
 from cdsk import _smo
 
 
@@ -76,8 +76,8 @@ def test_agrees_with_reference_twin(rng):
 
 @pytest.mark.parametrize("lam", [0.1, 0.3, 0.7])
 def test_agrees_with_libsvm_on_a_weight_step(rng, lam):
-    # min q'a + a'(n lam K o G)a is a one-class SVM: 2 Q + q1' + 1q' as its kernel, weights
-    # scaled by n lam; libsvm minimises half of that quadratic form.
+    # min q'a + a'(n lam K o G)a is a one-class SVM: 2 Q + q1' + 1q' as its kernel,
+    # weights scaled by n lam; libsvm minimises half of that quadratic form.
     n = 150
     X = np.concatenate([rng.normal(size=(75, 2)), rng.normal(size=(75, 2)) + 3])
     K = cdsk.gaussian_gram(X, 1.0)
@@ -116,6 +116,14 @@ def test_linear_problem_ends_in_a_vertex():
     result = cdsk.solve_qp(np.zeros((4, 4)), np.array([3.0, 1.0, 2.0, 4.0]))
     assert (result.x == [0, 1, 0, 0]).all()
     assert result.objective == 1
+
+
+def test_a_vertex_has_one_point_of_support(rng):
+    # both ends of a step are put on their bounds, no rest of rounding size stays
+    Q, p = random_problem(rng, 40, 40)
+    x = cdsk.solve_qp(1e-3 * Q, 100 * p).x
+    assert np.count_nonzero(x) == 1
+    assert x.max() == 1
 
 
 def test_one_variable():
@@ -167,8 +175,8 @@ def test_too_few_steps_are_reported_with_the_gap(rng):
 def test_impossible_tolerance_ends(rng):
     Q, p = random_problem(rng, 30, 30)
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        result = cdsk.solve_qp(Q, 1e8 * p, tol=0.0, upper=0.05, max_iter=100_000)
-    assert result.gap < 1e-4
+        result = cdsk.solve_qp(1e6 * Q, p, tol=0.0, upper=0.5, max_iter=100_000)
+    assert 0 < result.gap < 1e-6
 
 
 def test_objective_is_within_the_gap_of_the_minimum(rng):
@@ -208,15 +216,15 @@ def test_kkt_gap_by_hand():
 
 
 def test_interrupt_ends_a_long_solve(rng):
-    # An ill-conditioned problem whose exact solution takes millions of steps.
-    X = rng.normal(size=(2000, 2))
-    Q = cdsk.gaussian_gram(X, 5.0)
+    # a problem so ill-conditioned that this tolerance takes millions of steps
+    Q = cdsk.gaussian_gram(rng.normal(size=(2000, 2)), 5.0)
+    p = -Q @ rng.uniform(size=2000) / 500
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     began = time.perf_counter()
     try:
         with pytest.raises(KeyboardInterrupt):
-            cdsk.solve_qp(Q, rng.normal(size=2000), 1 / 1000, tol=1e-15, max_iter=10**9)
+            cdsk.solve_qp(Q, p, 1 / 500, tol=1e-15, max_iter=10**9)
     finally:
         timer.cancel()
     assert time.perf_counter() - began < 10

@@ -22,8 +22,8 @@ NEIGHBOUR = 7
 GLOBAL_FACTOR = 0.5
 LOCAL_FACTOR = 0.25
 
-# Statistics of pairwise distances use this many evenly spaced points at most: two million
-# distances, a sampling error far below the precision any of these rules has.
+# Statistics of pairwise distances use this many evenly spaced points at most: two
+# million distances, a sampling error far below the precision any of these rules has.
 _LARGEST_SAMPLE = 2000
 
 
@@ -41,7 +41,7 @@ _STATISTICS = {
 
 
 def bandwidth_from_data(X, rule):
-    """Bandwidth of the points X by one of ``RULES``: a float, or an array if "local"."""
+    """Bandwidth of X by one of ``RULES``: a float, or an array if "local"."""
     if rule == "auto":
         value = GLOBAL_FACTOR * float(np.mean(neighbour_distances(X)))
     elif rule == "local":
@@ -67,19 +67,36 @@ def neighbour_distances(X, new=None):
     k = min(NEIGHBOUR, len(X) - 1)
     search = NearestNeighbors(n_neighbors=k).fit(X - centre)
     if new is None:
-        return search.kneighbors()[0][:, -1]
-    distances = search.kneighbors(new - centre, n_neighbors=k + 1)[0]
+        indices = search.kneighbors(return_distance=False)
+        return _sorted_distances(X, X, indices)[:, -1]
+    indices = search.kneighbors(new - centre, k + 1, return_distance=False)
+    distances = _sorted_distances(new, X, indices)
     known = distances[:, 0] == 0
     return np.where(known, distances[:, k], distances[:, k - 1])
 
 
-def local_bandwidth(X, new):
-    """Local bandwidths of new points with respect to the points X."""
-    return _positive(LOCAL_FACTOR * neighbour_distances(X, new))
+def _sorted_distances(A, B, indices):
+    """Distances of A[i] to the points B[indices[i]], nearest first.
+
+    From differences: those of the search lose digits in high dimensions, where it
+    expands the square, and a point is then not at distance 0 of itself.
+    """
+    out = np.empty(indices.shape)
+    for first in range(0, len(A), 256):
+        rows = slice(first, first + 256)
+        difference = A[rows, np.newaxis].astype(np.float64) - B[indices[rows]]
+        out[rows] = np.sqrt(np.einsum("ikd,ikd->ik", difference, difference))
+    return np.sort(out, axis=1)
+
+
+def local_bandwidth(X, bandwidth, new):
+    """Local bandwidths of new points, given those of the points X."""
+    scales = LOCAL_FACTOR * neighbour_distances(X, new)
+    return np.where(scales > 0, scales, bandwidth.min())
 
 
 def _positive(scales):
-    """Scales with the zeros of points in heaps of duplicates made the smallest other."""
+    """Scales with zeros, as in heaps of duplicates, made the smallest of the others."""
     positive = scales > 0
     if positive.any() and not positive.all():
         scales = np.where(positive, scales, scales[positive].min())

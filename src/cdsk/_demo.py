@@ -2,8 +2,8 @@
 """The demonstration: four methods on two data sets, a table and a picture.
 
 Digits are scikit-learn's bundled images. The noisy moons are two half circles of 300
-points each among 60 points scattered evenly over the picture, which belong to neither and
-are not scored. The spectral methods share one bandwidth, CDSK's default for the data.
+points each among 60 points scattered evenly over the picture, which belong to neither
+and are not scored. The spectral methods share one bandwidth, CDSK's default.
 """
 
 import time
@@ -26,7 +26,18 @@ _UNIFORM, _CDSK = "CDSK, uniform weights", "CDSK"
 
 
 def run(picture=None):
-    """Print the table; write the picture too if it has a path. Return 0."""
+    """Print the table, and write the picture if a path is given for it.
+
+    Without matplotlib there is no picture, which is no error.
+    """
+    missing = None
+    if picture is not None:
+        from cdsk.plot import check_picture
+
+        try:
+            check_picture(picture)
+        except ImportError as error:
+            missing = error
     moons, truth = noisy_moons()
     print(_row("data", "method", "accuracy", "NMI", "ARI", "seconds"))
     _compare("digits", *digits())
@@ -35,9 +46,11 @@ def run(picture=None):
         "\nNoise points are not scored. The spectral methods use the same bandwidth, "
         "CDSK's default."
     )
-    if picture is not None:
-        _try_to_draw(picture, models, moons, truth)
-    return 0
+    if missing is not None:
+        print(f"No picture was made. {missing}")
+    elif picture is not None:
+        _draw(picture, models, moons, truth)
+        print(f"Picture: {picture}")
 
 
 def digits():
@@ -91,18 +104,6 @@ def _compare(name, X, truth):
 
 def _row(data, method, *numbers):
     return f"{data:<13}{method:<25}" + "".join(f"{number:>9}" for number in numbers)
-
-
-def _try_to_draw(path, models, X, truth):
-    from cdsk.plot import require_matplotlib
-
-    try:
-        require_matplotlib()
-    except ImportError as error:
-        print(f"No picture was made. {error}")
-        return
-    _draw(path, models, X, truth)
-    print(f"Picture: {path}")
 
 
 def _draw(path, models, X, truth):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel matrix held in memory, behind the interface the rest of the package uses.
 
-Any kernel that offers the members of ``DenseKernel`` fits behind it: size, diagonal, row,
-row sums and products with columns, all without the diagonal where noted, plus compiled
-rows for the QP solver and the connected components of its similarity graph. Columns are
-passed as the rows of a C-contiguous (m, n) array.
+Any kernel that offers the members of ``DenseKernel`` fits behind it: size, diagonal,
+row, row sums and products with columns, all without the diagonal where noted, plus
+compiled rows for the QP solver and the connected components of its similarity graph.
+Columns are passed as the rows of a C-contiguous (m, n) array.
 """
 
 from functools import cached_property
@@ -59,8 +59,8 @@ class DenseKernel:
     def nearest(self, points, candidates):
         """For each index in ``points`` the nearest index in ``candidates``.
 
-        By distance where the data are known, since the kernel of far points is zero; else
-        the most similar one.
+        By distance where the data are known, since the kernel of far points is zero;
+        else the most similar one.
         """
         if self.points is None:
             return candidates[np.argmax(self.K[np.ix_(points, candidates)], axis=1)]

@@ -1,38 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leading eigenpairs of a symmetric operator, from a block of first guesses.
+"""Leading eigenpairs of a symmetric operator by a block Lanczos method.
 
-Block Lanczos with full orthogonalisation and thick restart. Three reasons for a block
-method after ``eigsh`` has made the first guess: it refines all vectors with one pass over
-the matrix per step; a block finds every copy of a multiple eigenvalue, of which a Krylov
-space of one vector sees only one; and the result of one problem is a good start for the
-next.
+Full orthogonalisation, thick restart. The problem is projected on a basis Q
+(Rayleigh-Ritz), the residuals r = A v - theta v are measured, and Q is extended by
+those that are still too large and by their images under A. Why a block method and not
+``eigsh``: a Krylov space of one vector contains one copy of a multiple eigenvalue, a
+block as many as it has vectors; one pass over the matrix serves the whole block; and
+the vectors of one problem are a good start for the next.
 
-Each step solves the projected problem on the basis Q (Rayleigh-Ritz), measures the
-residuals r = A v - theta v, and extends Q by those that are still too large.
-
-Completeness. Besides the k wanted vectors a few *guards* are carried along, random at
-first. The search ends only when the wanted residuals are below ``tol`` and the first guard
-has settled too: an eigenvalue that the first guess missed pulls the guard up and takes its
-place among the wanted ones.
+Besides the k wanted vectors a few random *guards* are carried along. The search ends
+only when the first of them has settled too: an eigenvalue that the start lacked pulls a
+guard up and takes its place among the wanted.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from cdsk._block import combine, inner
+
 # Guards carried along, and the residual at which the first one counts as settled.
-GUARDS = 3
+GUARDS = 4
 SETTLED = 0.05
 
-# Restart with the leading vectors when the basis has grown to so many blocks.
-_BASIS_BLOCKS = 8
+# The basis grows to four blocks, or to so many vectors if that is more, and is then
+# restarted with the leading half of its Ritz vectors. Usually 10 to 20 products
+# suffice. Where eigenvalues crowd there are hundreds; then a larger basis needs fewer
+# of them, and the projected problem is solved only after every fourth.
+_BASIS_SIZE, _LARGE_BASIS_SIZE = 80, 200
+_PATIENCE = 30
 
 _TINY = np.finfo(float).tiny
 
 
 @dataclass
 class Eigenpairs:
-    """k leading eigenpairs and the guards behind them, as rows, largest first."""
+    """k leading eigenpairs, vectors as rows, largest first."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -40,64 +43,77 @@ class Eigenpairs:
     n_products: int
 
 
-def leading_eigenpairs(product, start, k, *, known, tol, max_steps):
-    """Refine ``start`` to the leading eigenpairs orthogonal to ``known``.
+def leading_eigenpairs(product, start, k, *, known, tol, max_steps, n_threads):
+    """Find the k leading eigenpairs orthogonal to ``known``.
 
     Parameters
     ----------
     product : callable
         ``product(rows)`` applies the operator to each row of an (m, n) array.
     start : ndarray of shape (m, n), m >= k
-        First guesses, guards included.
+        First guesses; the last m - k are guards.
     k : int
-        Number of eigenpairs that must converge.
+        Number of eigenpairs wanted.
     known : ndarray of shape (m_known, n)
         Orthonormal eigenvectors to be left out.
     tol : float
         Largest norm of A v - theta v.
     max_steps : int
         Most products with a block; the residuals tell if it ended the search.
+    n_threads : int
+        Number of threads; the result does not depend on it.
     """
     width = len(start)
-    basis = _orthonormal(start, known)
+    basis = _orthonormal(start, known, n_threads)
     image = product(basis)
     n_products = 1
     while True:
-        projected = basis @ image.T
+        hard = n_products >= _PATIENCE
+        most = max(4 * width, _LARGE_BASIS_SIZE if hard else _BASIS_SIZE)
+        stride = 4 if hard else 1
+
+        projected = inner(basis, image, n_threads)
         values, rotation = np.linalg.eigh(0.5 * (projected + projected.T))
-        values, rotation = values[: -width - 1 : -1], rotation[:, : -width - 1 : -1]
-        vectors = rotation.T @ basis
-        images = rotation.T @ image
-        residual = images - values[:, np.newaxis] * vectors
-        size = np.linalg.norm(residual, axis=1)
-        wanted = np.zeros(len(values), dtype=bool)
-        wanted[:k] = size[:k] > tol
-        wanted[k : k + 1] = size[k : k + 1] > SETTLED
-        if not wanted.any() or n_products >= max_steps:
-            return Eigenpairs(values, vectors, size, n_products)
-        # Guards help the wanted vectors to converge, so all that are unsettled go on.
-        wanted[k:] |= size[k:] > SETTLED
-        if len(basis) + width > _BASIS_BLOCKS * width:
+        restart = len(basis) + stride * width > most
+        kept = max(width, most // 2) if restart else width
+        rotation = np.ascontiguousarray(rotation[:, : -kept - 1 : -1])
+        vectors = combine(rotation, basis, n_threads)
+        images = combine(rotation, image, n_threads)
+        if restart:
             basis, image = vectors, images
-        fresh = _orthonormal(residual[wanted], np.concatenate([known, basis]))
-        if not len(fresh):
-            return Eigenpairs(values, vectors, size, n_products)
-        basis = np.concatenate([basis, fresh])
-        image = np.concatenate([image, product(fresh)])
-        n_products += 1
+        values, vectors = values[: -width - 1 : -1], vectors[:width]
+        residuals = images[:width] - values[:, np.newaxis] * vectors
+        norms = np.linalg.norm(residuals, axis=1)
+        too_large = norms > np.where(np.arange(len(norms)) < k, tol, SETTLED)
+        if not too_large[: k + 1].any() or n_products >= max_steps:
+            break
+
+        so_far = n_products
+        block = residuals[too_large]
+        for _ in range(stride):
+            block = _orthonormal(block, np.concatenate([known, basis]), n_threads)
+            if not len(block):
+                break
+            basis = np.concatenate([basis, block])
+            block = product(block)
+            image = np.concatenate([image, block])
+            n_products += 1
+        if n_products == so_far:  # the space is exhausted
+            break
+    return Eigenpairs(values[:k], vectors[:k], norms[:k], n_products)
 
 
-def _orthonormal(rows, against):
+def _orthonormal(rows, against, n_threads):
     """Orthonormal basis of the rows' span, orthogonal to ``against``; may be smaller.
 
-    By the eigenvectors of the rows' Gram matrix, twice: the first pass leaves errors of
-    the size of its rounding, the second removes them.
+    By the eigenvectors of the rows' Gram matrix, twice: the second pass removes what
+    the rounding of the first one leaves.
     """
     for _ in range(2):
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _TINY)
-        rows = rows - (rows @ against.T) @ against
-        size, rotation = np.linalg.eigh(rows @ rows.T)
+        rows = rows - combine(inner(against, rows, n_threads), against, n_threads)
+        size, rotation = np.linalg.eigh(inner(rows, rows, n_threads))
         independent = size > 1e-14
         rotation = rotation[:, independent] / np.sqrt(size[independent])
-        rows = rotation.T @ rows
+        rows = combine(np.ascontiguousarray(rotation), rows, n_threads)
     return rows

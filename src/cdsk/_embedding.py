@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The spectral step: similarity -> leading eigenvectors -> unit rows.
 
-Y holds D^-1/2 times the c leading eigenvectors of A = D^-1/2 S D^-1/2; the rows of Y are
-scaled to unit length. At useful bandwidths the graph of S is often disconnected or nearly
-so; then the eigenvalue 1 is multiple, and a Lanczos method started from one vector returns
-only part of its eigenspace without saying so. Therefore
+Y holds D^-1/2 times the c leading eigenvectors of A = D^-1/2 S D^-1/2; the rows of Y
+are scaled to unit length. At useful bandwidths the graph of S is often disconnected or
+nearly so; then the eigenvalue 1 is multiple, and a Lanczos method started from one
+vector returns only part of its eigenspace without saying so. Therefore
 
 1. the components of the graph are found first. Each contributes the vector D^1/2 1_C
    (eigenvalue 1), known without any iteration;
-2. ``eigsh`` with a loose tolerance makes a first guess of the others, or the embedding of
-   the previous round does;
-3. a block method (_eigen.py) refines the guess, finds the copies it missed, and measures
-   the residuals;
-4. small problems, and those that want a large part of the spectrum, are solved densely.
+2. a block method (_eigen.py), which sees every copy of a multiple eigenvalue, finds the
+   others from a random start, or from the vectors of the previous round;
+3. small problems, and those that want a large part of the spectrum, are solved densely.
 
-Points that belong to no component in use (isolated ones, and the components beyond the c
-largest) are *stray*: they have no similarity to judge by and take the row of their nearest
-neighbour.
+Points that belong to no component in use (isolated ones, and the components beyond the
+c largest) are *stray*: they have no similarity to judge by and take the row of their
+nearest neighbour.
 """
 
 import warnings
@@ -24,24 +22,23 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._eigen import GUARDS, leading_eigenpairs
+from cdsk._memory import check_memory
 
-# Up to here a dense solver takes less than the 20 products ARPACK starts with.
-DENSE_SIZE = 400
+# Up to here a dense solver is as quick as any.
+DENSE_SIZE = 64
 
 # An edge below this fraction of the smaller degree of its ends moves no eigenvalue by
 # more than n times as much.
 NEGLIGIBLE_EDGE = 1e-13
 
-# Accuracy of the first guess, and of the result: the norm of A v - theta v.
-GUESS_TOLERANCE = 1e-2
+# Accuracy of the eigenvectors: the norm of A v - theta v.
 TOLERANCE = 1e-6
 
-# Products with a block before the spectral step is given up. 10 to 20 are usual.
-_MAX_BLOCK_PRODUCTS = 300
+# Products with a block before the spectral step is given up.
+_MAX_BLOCK_PRODUCTS = 1000
 
 
 @dataclass
@@ -59,7 +56,7 @@ class Embedding:
     stray : ndarray of bool, shape (n,)
         Points that took the row of their nearest neighbour.
     vectors : ndarray of shape (m, n)
-        Eigenvectors found by iteration, a first guess for a similar problem.
+        Eigenvectors beyond those of the components, a start for a similar problem.
     """
 
     columns: np.ndarray
@@ -92,13 +89,12 @@ def spectral_step(similarity, n_clusters, rng, start=None):
     elif similarity.n <= DENSE_SIZE or n_clusters > similarity.n // 5:
         values, vectors, residual = _dense(similarity, known, missing)
     else:
-        guess = _first_guess(similarity, known, missing, rng, start)
-        values, vectors, residual = _block(similarity, known, missing, guess)
+        values, vectors, residual = _block(similarity, known, missing, rng, start)
     return Embedding(
         columns=_unit_rows(
-            similarity, np.concatenate([known, _fixed_sign(vectors[:missing])]), used
+            similarity, np.concatenate([known, _fixed_sign(vectors)]), used
         ),
-        eigenvalues=np.concatenate([np.ones(len(known)), values[:missing]]),
+        eigenvalues=np.concatenate([np.ones(len(known)), values]),
         residual=residual,
         stray=~used,
         vectors=vectors,
@@ -107,64 +103,45 @@ def spectral_step(similarity, n_clusters, rng, start=None):
 
 def _component_vectors(similarity, label, count, n_clusters):
     """Constant vectors D^1/2 1_C of the largest components, and the points in them."""
-    volume = np.bincount(label, weights=similarity.degrees, minlength=count)
+    degrees = np.where(similarity.isolated, 0.0, similarity.degrees)
+    volume = np.bincount(label, weights=degrees, minlength=count)
     largest = np.argsort(-volume, kind="stable")[:n_clusters]
     largest = largest[volume[largest] > 0]
-    vectors = np.where(
-        label == largest[:, np.newaxis], np.sqrt(similarity.degrees), 0.0
-    )
-    vectors[:, similarity.isolated] = 0.0
+    vectors = np.where(label == largest[:, np.newaxis], np.sqrt(degrees), 0.0)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors, np.isin(label, largest) & ~similarity.isolated
 
 
 def _dense(similarity, known, missing):
-    matrix = similarity.normalised_product(np.eye(similarity.n))
+    n = similarity.n
+    check_memory(
+        4 * 8 * n * n,
+        "A spectral step for so many clusters",
+        f"Ask for at most n_samples / 5 = {n // 5} clusters.",
+    )
+    matrix = similarity.normalised_product(np.eye(n))
     # Deflated to -2, below the spectrum, so that the wanted ones stay on top.
     matrix = 0.5 * (matrix + matrix.T) - 3.0 * known.T @ known
-    n = similarity.n
     values, vectors = eigh(matrix, subset_by_index=[n - missing, n - 1])
     values, vectors = values[::-1], np.ascontiguousarray(vectors.T[::-1])
     difference = vectors @ matrix - values[:, np.newaxis] * vectors
     return values, vectors, float(np.linalg.norm(difference, axis=1).max())
 
 
-def _first_guess(similarity, known, missing, rng, start):
-    """``missing`` vectors and some random guards."""
-    if start is not None and len(start.vectors) >= missing:
-        guess = start.vectors[: missing + GUARDS]
-    else:
-        guess = _eigsh(similarity, known, missing, rng)
-    n_random = missing + GUARDS - len(guess)
-    return np.concatenate([guess, rng.standard_normal((n_random, similarity.n))])
-
-
-def _eigsh(similarity, known, k, rng):
-    """Rough leading eigenvectors with the known ones deflated."""
-
-    def product(v):
-        w = similarity.normalised_product(v.reshape(1, -1))[0]
-        return w - known.T @ (known @ w)
-
-    operator = LinearOperator((similarity.n,) * 2, matvec=product, dtype=np.float64)
-    first = rng.standard_normal(similarity.n)
-    try:
-        _, vectors = eigsh(operator, k=k, which="LA", v0=first, tol=GUESS_TOLERANCE)
-    except ArpackNoConvergence as failure:
-        vectors = failure.eigenvectors  # the block method takes it from here
-    return vectors.T
-
-
-def _block(similarity, known, missing, guess):
+def _block(similarity, known, missing, rng, start):
+    # Guards are random each time: what one round missed, the next can find.
+    old = known[:0] if start is None else start.vectors[:missing]
+    fresh = rng.standard_normal((missing + GUARDS - len(old), similarity.n))
     found = leading_eigenpairs(
         similarity.normalised_product,
-        guess,
+        np.concatenate([old, fresh]),
         missing,
         known=known,
         tol=TOLERANCE,
         max_steps=_MAX_BLOCK_PRODUCTS,
+        n_threads=similarity.kernel.n_threads,
     )
-    residual = float(found.residuals[:missing].max())
+    residual = float(found.residuals.max())
     if residual > TOLERANCE:
         warnings.warn(
             f"The spectral step did not converge: residual {residual:.1e} after "

@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._bandwidth import RULES, bandwidth_from_data
-from cdsk._blas import single_threaded_blas
 from cdsk._dense import DenseKernel
 from cdsk._fit import alternate
 from cdsk._gaussian import gaussian_gram
@@ -30,19 +29,19 @@ from cdsk._validation import (
 class CDSK(ClusterMixin, BaseEstimator):
     """Clustering by discriminative similarity via unsupervised kernel classification.
 
-    Alternates a spectral step on the similarity
-    ``S_ij = 2 (a_i + a_j - n lam a_i a_j) K_ij`` with a quadratic program for the kernel
-    weights ``a``, which fade out points that blur the clusters. The weighted votes of
-    the points are a classifier for new ones. See ``docs/method.md`` for the equations.
+    Alternates a spectral step on the similarity ``S_ij = 2 (a_i + a_j - n lam a_i a_j)
+    K_ij`` with a quadratic program for the kernel weights ``a``, which fade out points
+    that blur the clusters. The weighted votes of the points are a classifier for new
+    ones. See ``docs/method.md`` for the equations.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, at least 2.
     kernel : {"rbf", "precomputed"} or callable, default="rbf"
-        "rbf" is the Gaussian kernel. "precomputed" takes X as a kernel matrix. A callable
-        ``kernel(A, B)`` returns the matrix of values between the rows of A and B. Kernels
-        must be symmetric, non-negative and positive semi-definite.
+        "rbf" is the Gaussian kernel. "precomputed" takes X as a kernel matrix. A
+        callable ``kernel(A, B)`` returns the matrix of values between the rows of A and
+        B. Kernels must be symmetric, non-negative and positive semi-definite.
     bandwidth : float or {"auto", "variance", "std", "median", "local"}, default="auto"
         Bandwidth of the Gaussian kernel, in the unit of the data. "auto": half the mean
         distance to the 7th nearest neighbour. "variance": variance of the pairwise
@@ -50,8 +49,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         distance. "local": one per point, from its own 7th neighbour.
     lam : float in (0, 1], default=0.3
         Weight of the regulariser relative to the mean risk; the paper's lambda is
-        ``n_samples * lam``. At least this fraction of the points carries weight; smaller
-        means sparser.
+        ``n_samples * lam``. At least this fraction of the points carries weight;
+        smaller means sparser.
     init : {"uniform"}, default="uniform"
         First weights.
     max_iter : int, default=20
@@ -65,8 +64,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_init : int, default=10
         Number of k-means starts.
     random_state : int, RandomState instance or None, default=None
-        Seeds the eigensolver's start and k-means. The same seed gives the same result for
-        any number of threads.
+        Seeds the eigensolver's start and k-means. The same seed gives the same result
+        for any number of threads.
     n_threads : int, default=None
         Threads of the compiled loops; None means all.
     verbose : int, default=0
@@ -174,22 +173,21 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         bandwidth = self._resolve_bandwidth(X)
         kernel = self._kernel_matrix(X, bandwidth, n_threads)
-        with single_threaded_blas():
-            fit = alternate(
-                kernel,
-                self.n_clusters,
-                n_samples * self.lam,
-                np.full(n_samples, 1.0 / n_samples),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                qp_tol=self.qp_tol,
-                rng=rng,
-                report=_print_round if self.verbose else None,
-            )
-            columns = fit.embedding.columns
-            labels = assign_labels(
-                columns, self.assign_labels, n_init=self.n_init, random_state=rng
-            )
+        fit = alternate(
+            kernel,
+            self.n_clusters,
+            n_samples * self.lam,
+            np.full(n_samples, 1.0 / n_samples),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            qp_tol=self.qp_tol,
+            rng=rng,
+            report=_print_round if self.verbose else None,
+        )
+        columns = fit.embedding.columns
+        labels = assign_labels(
+            columns, self.assign_labels, n_init=self.n_init, random_state=rng
+        )
         _warn_of_stray_points(fit.embedding.stray)
 
         # Attributes are set only now, so that an interrupted fit leaves none behind.
@@ -219,7 +217,18 @@ class CDSK(ClusterMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_new,)
         """
-        return np.argmax(self.decision_function(X), axis=1)
+        votes = self.decision_function(X)
+        labels = np.argmax(votes, axis=1)
+        lost = np.isneginf(votes.max(axis=1))
+        if lost.any():
+            labels[lost] = np.argmax(np.bincount(self.labels_, weights=self.weights_))
+            warnings.warn(
+                f"{int(lost.sum())} of {len(lost)} points have no similarity to any "
+                "training point and took the label of the heaviest cluster.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return labels
 
     def decision_function(self, X):
         """Logarithm of the weighted kernel votes of every cluster.
@@ -322,8 +331,9 @@ def _warn_of_stray_points(stray):
     count = int(stray.sum())
     if count:
         warnings.warn(
-            f"{count} of {len(stray)} points have no similarity to any cluster and took "
-            "the label of their nearest neighbour. A larger bandwidth connects them.",
+            f"{count} of {len(stray)} points have no similarity to any cluster and "
+            "took the label of their nearest neighbour. A larger bandwidth connects "
+            "them.",
             UserWarning,
             stacklevel=3,
         )

@@ -4,8 +4,8 @@
     similarity(alpha) -> embedding -> weights -> similarity(alpha) -> ...
 
 An iterate is a pair of weights and the embedding that belongs to them. Its merit is the
-objective of the weight step. An iterate that does not lower the merit is not accepted and
-ends the loop, so the history never increases.
+objective of the weight step. An iterate that does not lower the merit is not accepted
+and ends the loop, so the history never increases.
 """
 
 import time
@@ -95,9 +95,9 @@ def alternate(
         history.append(merit)
     if not converged:
         warnings.warn(
-            f"The alternation did not converge in max_iter={max_iter} rounds: the merit "
-            f"still fell by {history[-2] - history[-1]:.1e} to {history[-1]:.6g} in the "
-            f"last round, expected at most tol={tol:.1e} of its size.",
+            f"The alternation did not converge in max_iter={max_iter} rounds: in the "
+            f"last one the merit fell by {history[-2] - history[-1]:.1e} to "
+            f"{history[-1]:.6g}, expected at most tol={tol:.1e} of its size.",
             ConvergenceWarning,
             stacklevel=2,
         )

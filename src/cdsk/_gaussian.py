@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Public functions on kernel matrices: checked arrays in, compiled loops, arrays out."""
+"""Public functions on kernel matrices: checked arrays in, compiled loops between."""
 
 import numpy as np
 
@@ -23,7 +23,8 @@ def gaussian_gram(X, bandwidth, *, n_threads=None, out=None):
 
     ``K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))``, exactly symmetric with unit diagonal.
     Distances are sums of squared differences in double precision, so data far from the
-    origin keep their digits. Values below the smallest normal number of the dtype are 0.
+    origin keep their digits. Values below the smallest normal number of the dtype are
+    0.
 
     Parameters
     ----------
@@ -98,9 +99,7 @@ def gaussian_rows(A, B, bandwidth, bandwidth_b=None, *, n_threads=None, out=None
         )
     )
     out = _output(out, (len(A), len(B)), A.dtype, "The kernel rows")
-    _kernel.gaussian_rows(
-        A, B, weights_a, weights_b, out, resolve_n_threads(n_threads)
-    )
+    _kernel.gaussian_rows(A, B, weights_a, weights_b, out, resolve_n_threads(n_threads))
     return out
 
 
@@ -135,9 +134,7 @@ def similarity_matrix(K, weights, lam, *, n_threads=None, out=None):
     weights = check_simplex_point(weights, n, 1.0 / (n * lam), "weights")
     out = _output(out, (n, n), K.dtype, "The similarity matrix")
     degrees = np.empty(n)
-    _kernel.similarity(
-        K, weights, n * lam, out, degrees, resolve_n_threads(n_threads)
-    )
+    _kernel.similarity(K, weights, n * lam, out, degrees, resolve_n_threads(n_threads))
     return out, degrees
 
 

@@ -11,15 +11,13 @@
     HadamardRows        rows of scale * K o (Y Y'), made on demand for the QP solver
 
 Arrays arrive checked, C-contiguous and allocated; bandwidths arrive as the factors
-w_i = 1 / (sqrt(2) b_i). Values are computed in double precision and stored as float32 or
-float64. Loops over tiles and rows run on OpenMP threads; each entry has one owner and a
-fixed order of summation, so results do not depend on the number of threads. Long loops
-look at pending signals between strips. The inner loops are in _simd.c.
+w_i = 1 / (sqrt(2) b_i). Values are computed in double precision and stored as float32
+or float64. Loops over tiles and rows run on OpenMP threads; each entry has one owner
+and a fixed order of summation, so results do not depend on the number of threads. Long
+loops look at pending signals between strips. The inner loops are in _simd.c.
 
 Cost: O(n^2 d) for K, O(n^2 m) for a product with m columns.
 """
-import os
-
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -35,8 +33,9 @@ from cdsk._simd cimport (
     cdsk_simd_select,
 )
 from cdsk._smo cimport RowSource, row_function
+from cdsk._threads cimport useful_threads
 
-cdef const cdsk_simd* simd = cdsk_simd_select(os.environ.get("CDSK_SIMD", "").encode())
+cdef const cdsk_simd* simd = cdsk_simd_select()
 
 # Multiplications between two looks at pending signals: some 100 ms on one core.
 cdef double STRIP = 1e9
@@ -72,7 +71,10 @@ cdef pack(const floating[:, ::1] X, int n_threads):
     cdef Py_ssize_t count = n_tiles(n)
     cdef Py_ssize_t tile
     cdef double[:, :, ::1] packed = np.empty((count, d, CDSK_TILE))
-    for tile in prange(count, nogil=True, num_threads=n_threads, schedule="static"):
+    for tile in prange(
+        count, nogil=True, schedule="static",
+        num_threads=useful_threads(n_threads, <double> n * d),
+    ):
         pack_tile(&X[0, 0], n, d, tile, &packed[tile, 0, 0])
     return packed
 
@@ -95,10 +97,14 @@ cdef inline void gaussian_tile(
         simd.gaussian_f32(a, b, d, wa, wb, na, nb, out, mirror, stride)
 
 
-cdef Py_ssize_t strip_tiles(Py_ssize_t tiles, Py_ssize_t d):
+cdef double tile_work(Py_ssize_t tiles, Py_ssize_t tiles_b, Py_ssize_t d) noexcept:
+    """Multiplications for tiles x tiles_b tiles; an exp counts as 16."""
+    return <double> tiles * tiles_b * CDSK_TILE * CDSK_TILE * (d + 16)
+
+
+cdef Py_ssize_t strip_tiles(Py_ssize_t tiles, Py_ssize_t d) noexcept:
     """How many rows of tiles to work on between two looks at pending signals."""
-    cdef double work = <double> tiles * CDSK_TILE * CDSK_TILE * (d + 16)
-    return max(1, <Py_ssize_t> (STRIP / work))
+    return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles, d)))
 
 
 def gaussian_gram(
@@ -114,24 +120,23 @@ def gaussian_gram(
     cdef Py_ssize_t strip = strip_tiles(tiles, d)
     cdef double[:, :, ::1] packed = pack(X, n_threads)
     cdef double[::1] scale = pad(w)
-    cdef Py_ssize_t first, last, task, I, J
+    cdef Py_ssize_t first, last, task, tile_a, tile_b, i, j
+    n_threads = useful_threads(n_threads, tile_work(tiles, tiles, d))
     for first in range(0, tiles, strip):
         last = min(first + strip, tiles)
         for task in prange(
             (last - first) * tiles, nogil=True, num_threads=n_threads,
             schedule="dynamic", chunksize=4,
         ):
-            I = first + task // tiles
-            J = task % tiles
-            if J >= I:
+            tile_a = first + task // tiles
+            tile_b = task % tiles
+            i = tile_a * CDSK_TILE
+            j = tile_b * CDSK_TILE
+            if j >= i:
                 gaussian_tile[floating](
-                    &packed[I, 0, 0], &packed[J, 0, 0], d,
-                    &scale[I * CDSK_TILE], &scale[J * CDSK_TILE],
-                    min(CDSK_TILE, n - I * CDSK_TILE),
-                    min(CDSK_TILE, n - J * CDSK_TILE),
-                    &out[I * CDSK_TILE, J * CDSK_TILE],
-                    &out[J * CDSK_TILE, I * CDSK_TILE] if J > I else NULL,
-                    n,
+                    &packed[tile_a, 0, 0], &packed[tile_b, 0, 0], d, &scale[i],
+                    &scale[j], min(CDSK_TILE, n - i), min(CDSK_TILE, n - j),
+                    &out[i, j], &out[j, i] if j > i else NULL, n,
                 )
         PyErr_CheckSignals()
 
@@ -155,21 +160,22 @@ def gaussian_rows(
     cdef double[:, :, ::1] packed_b = pack(B, n_threads)
     cdef double[::1] scale_a = pad(wa)
     cdef double[::1] scale_b = pad(wb)
-    cdef Py_ssize_t first, last, task, I, J
+    cdef Py_ssize_t first, last, task, tile_a, tile_b, i, j
+    n_threads = useful_threads(n_threads, tile_work(tiles, tiles_b, d))
     for first in range(0, tiles, strip):
         last = min(first + strip, tiles)
         for task in prange(
             (last - first) * tiles_b, nogil=True, num_threads=n_threads,
             schedule="dynamic", chunksize=4,
         ):
-            I = first + task // tiles_b
-            J = task % tiles_b
+            tile_a = first + task // tiles_b
+            tile_b = task % tiles_b
+            i = tile_a * CDSK_TILE
+            j = tile_b * CDSK_TILE
             gaussian_tile[floating](
-                &packed_a[I, 0, 0], &packed_b[J, 0, 0], d,
-                &scale_a[I * CDSK_TILE], &scale_b[J * CDSK_TILE],
-                min(CDSK_TILE, n_a - I * CDSK_TILE),
-                min(CDSK_TILE, n_b - J * CDSK_TILE),
-                &out[I * CDSK_TILE, J * CDSK_TILE], NULL, n_b,
+                &packed_a[tile_a, 0, 0], &packed_b[tile_b, 0, 0], d, &scale_a[i],
+                &scale_b[j], min(CDSK_TILE, n_a - i), min(CDSK_TILE, n_b - j),
+                &out[i, j], NULL, n_b,
             )
         PyErr_CheckSignals()
 
@@ -197,18 +203,20 @@ def gaussian_log_votes(
     cdef double[::1] weight = pad(alpha)
     cdef double[::1] peak = np.full(tiles * CDSK_TILE, -HUGE_VAL)
     cdef double[::1] total = np.zeros(tiles * CDSK_TILE)
-    cdef Py_ssize_t first, last, I, J, i
+    cdef Py_ssize_t first, last, tile_a, tile_b, i, j
+    n_threads = useful_threads(n_threads, tile_work(tiles, tiles_b, d))
     for first in range(0, tiles, strip):
         last = min(first + strip, tiles)
-        for I in prange(
+        for tile_a in prange(
             first, last, nogil=True, num_threads=n_threads, schedule="dynamic",
         ):
-            for J in range(tiles_b):
+            i = tile_a * CDSK_TILE
+            for tile_b in range(tiles_b):
+                j = tile_b * CDSK_TILE
                 simd.log_votes(
-                    &packed_a[I, 0, 0], &packed_b[J, 0, 0], d,
-                    &scale_a[I * CDSK_TILE], &scale_b[J * CDSK_TILE],
-                    &weight[J * CDSK_TILE], min(CDSK_TILE, n_b - J * CDSK_TILE),
-                    &peak[I * CDSK_TILE], &total[I * CDSK_TILE],
+                    &packed_a[tile_a, 0, 0], &packed_b[tile_b, 0, 0], d, &scale_a[i],
+                    &scale_b[j], &weight[j], min(CDSK_TILE, n_b - j),
+                    &peak[i], &total[i],
                 )
         PyErr_CheckSignals()
     for i in range(n_a):
@@ -231,18 +239,23 @@ def product(
     cdef Py_ssize_t n = K.shape[0]
     cdef Py_ssize_t m = V.shape[0]
     cdef Py_ssize_t blocks = (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS
-    cdef Py_ssize_t block, i, rows, l, columns
-    for l in range(0, m, CDSK_MAX_COLUMNS):
-        columns = min(CDSK_MAX_COLUMNS, m - l)
+    cdef Py_ssize_t block, i, rows, first, m_part
+    for first in range(0, m, CDSK_MAX_COLUMNS):
+        m_part = min(CDSK_MAX_COLUMNS, m - first)
         for block in prange(
-            blocks, nogil=True, num_threads=n_threads, schedule="static"
+            blocks, nogil=True, schedule="static",
+            num_threads=useful_threads(n_threads, <double> n * n * m_part),
         ):
             i = block * CDSK_PRODUCT_ROWS
             rows = min(CDSK_PRODUCT_ROWS, n - i)
             if floating is double:
-                simd.product_f64(&K[0, 0], i, rows, n, &V[l, 0], columns, &out[l, 0])
+                simd.product_f64(
+                    &K[0, 0], i, rows, n, &V[first, 0], m_part, &out[first, 0]
+                )
             else:
-                simd.product_f32(&K[0, 0], i, rows, n, &V[l, 0], columns, &out[l, 0])
+                simd.product_f32(
+                    &K[0, 0], i, rows, n, &V[first, 0], m_part, &out[first, 0]
+                )
 
 
 def similarity(
@@ -257,7 +270,10 @@ def similarity(
     cdef Py_ssize_t n = K.shape[0]
     cdef Py_ssize_t i, j
     cdef double value, degree
-    for i in prange(n, nogil=True, num_threads=n_threads, schedule="static"):
+    for i in prange(
+        n, nogil=True, schedule="static",
+        num_threads=useful_threads(n_threads, 4.0 * n * n),
+    ):
         degree = 0.0
         for j in range(n):
             # alpha_i alpha_j first: the product commutes, so S is symmetric
@@ -325,9 +341,9 @@ cdef const double* _hadamard_row(
     void* user, Py_ssize_t i, double* scratch
 ) noexcept nogil:
     cdef hadamard_matrix* h = <hadamard_matrix*> user
-    cdef Py_ssize_t l
-    for l in range(h.c):
-        h.y[l] = h.Y[l * h.n + i]
+    cdef Py_ssize_t column
+    for column in range(h.c):
+        h.y[column] = h.Y[column * h.n + i]
     simd.hadamard_row(
         h.row(h.user, i, scratch), h.Y, h.y, h.scale, h.c, h.n, scratch
     )

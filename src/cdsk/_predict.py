@@ -3,8 +3,8 @@
 
     h(x, y) = sum_{i: y_i = y} alpha_i K(x, x_i),     predict = argmax_y h(x, y)
 
-Only points with alpha_i > 0 count. Gaussian votes are computed as logarithms, so that far
-from all data the nearest support decides instead of 0/0.
+Only points with alpha_i > 0 count. Gaussian votes are computed as logarithms, so that
+far from all data the nearest support decides instead of 0/0.
 """
 
 import numpy as np
@@ -29,13 +29,19 @@ class GaussianVotes:
         self.clusters = [(X[m], inverse[m], weights[m]) for m in members]
 
     def log_votes(self, X, n_threads):
-        """log h for each row of X and each cluster; -inf for a cluster of no weight."""
+        """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
         votes = np.full((len(self.clusters), len(X)), -np.inf)
         inverse = self._inverse_bandwidth(X)
-        for vote, (points, inverse_b, weights) in zip(votes, self.clusters, strict=True):
+        for vote, (points, inverse_b, weights) in zip(
+            votes, self.clusters, strict=True
+        ):
             if len(points):
-                # one dtype on both sides; the kernels compute in double anyway
-                points = points.astype(X.dtype, copy=False)
+                # one dtype on both sides, the wider one
+                dtype = np.result_type(X, points)
+                X, points = (
+                    X.astype(dtype, copy=False),
+                    points.astype(dtype, copy=False),
+                )
                 _kernel.gaussian_log_votes(
                     X, points, inverse, inverse_b, weights, vote, n_threads
                 )
@@ -50,7 +56,7 @@ class GaussianVotes:
     def _inverse_bandwidth(self, X):
         if self.training is None:
             return np.full(len(X), inverse_bandwidth(self.bandwidth))
-        return inverse_bandwidth(local_bandwidth(self.training, X))
+        return inverse_bandwidth(local_bandwidth(self.training, self.bandwidth, X))
 
 
 class KernelVotes:
@@ -70,7 +76,7 @@ class KernelVotes:
         ]
 
     def log_votes(self, X, n_threads):
-        """log h for each row of X and each cluster; -inf where a vote is zero."""
+        """Log h for each row of X and each cluster; -inf where a vote is zero."""
         step = max(1, _CHUNK_VALUES // len(self.votes))
         chunks = [X[i : i + step] for i in range(0, len(X), step)]
         votes = np.concatenate([self._values(chunk) @ self.votes for chunk in chunks])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``solve_qp``: the compiled SMO solver for a matrix in memory, with its certificate."""
+"""``solve_qp``: the compiled SMO solver for a matrix in memory, and a certificate."""
 
 import warnings
 from dataclasses import dataclass
@@ -98,9 +98,7 @@ def solve_qp(Q, p, upper=None, *, x0=None, tol=1e-8, max_iter=None):
         gap = _smo.kkt_gap(x, p + 2.0 * Qx, upper)
         if gap <= tol or n_iter >= max_iter:
             break
-        _, _, steps = _smo.solve(
-            rows, x, p + 2.0 * Qx, upper, tol, max_iter - n_iter
-        )
+        _, _, steps = _smo.solve(rows, x, p + 2.0 * Qx, upper, tol, max_iter - n_iter)
         n_iter += steps
         if steps == 0:
             break

@@ -270,6 +270,59 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
 PRODUCT(product_f64, double, load)
 PRODUCT(product_f32, float, load_f32)
 
+static void inner(const double *A, ptrdiff_t p, const double *B, ptrdiff_t q,
+                  ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out)
+{
+    for (ptrdiff_t first = 0; first < p; first += CDSK_PRODUCT_ROWS) {
+        const ptrdiff_t rows = p - first < CDSK_PRODUCT_ROWS ? p - first
+                                                             : CDSK_PRODUCT_ROWS;
+        vec sums[CDSK_PRODUCT_ROWS * CDSK_MAX_COLUMNS];
+        memset(sums, 0, sizeof sums);
+        product_f64_range(A + first * n, rows, n, begin, end, B, q, n, sums);
+        for (ptrdiff_t r = 0; r < rows; r++)
+            for (ptrdiff_t l = 0; l < q; l++)
+                out[(first + r) * q + l] = horizontal_sum(sums[r * CDSK_MAX_COLUMNS + l]);
+    }
+}
+
+/* `columns` combinations for 2 * WIDTH places j; always inlined, so that the sums stay in
+ * registers. */
+static inline __attribute__((always_inline)) void combine_group(
+    const double *C, const double *A, ptrdiff_t p, ptrdiff_t q, ptrdiff_t n, int columns,
+    double *out)
+{
+    vec sum[4][2] = {{{0}}};
+    for (ptrdiff_t r = 0; r < p; r++)
+        for (int v = 0; v < 2; v++) {
+            const vec a = load(A + r * n + v * WIDTH);
+            for (int l = 0; l < columns; l++)
+                sum[l][v] += a * C[r * q + l];
+        }
+    for (int l = 0; l < columns; l++)
+        for (int v = 0; v < 2; v++)
+            store(out + l * n + v * WIDTH, sum[l][v]);
+}
+
+static void combine(const double *C, const double *A, ptrdiff_t p, ptrdiff_t q,
+                    ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out)
+{
+    ptrdiff_t j = begin;
+    for (; j + 2 * WIDTH <= end; j += 2 * WIDTH) {
+        ptrdiff_t l = 0;
+        for (; l + 4 <= q; l += 4)
+            combine_group(C + l, A + j, p, q, n, 4, out + l * n + j);
+        for (; l < q; l++)
+            combine_group(C + l, A + j, p, q, n, 1, out + l * n + j);
+    }
+    for (; j < end; j++)
+        for (ptrdiff_t l = 0; l < q; l++) {
+            double sum = 0;
+            for (ptrdiff_t r = 0; r < p; r++)
+                sum += A[r * n + j] * C[r * q + l];
+            out[l * n + j] = sum;
+        }
+}
+
 static void hadamard_row(const double *k, const double *Y, const double *y,
                          double scale, ptrdiff_t c, ptrdiff_t n, double *out)
 {
@@ -382,5 +435,6 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
 
 const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
     TEXT(CDSK_LEVEL), gaussian_f64, gaussian_f32, log_votes,   product_f64,
-    product_f32,      hadamard_row, smo_partner,  smo_update,
+    product_f32,      inner,        combine,      hadamard_row,
+    smo_partner,      smo_update,
 };

@@ -61,6 +61,16 @@ typedef struct {
     void (*product_f32)(const float *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,
                         const double *V, ptrdiff_t m, double *out);
 
+    /* Blocks of long vectors, one per row.
+     * inner:   out[r, l] = sum_{begin <= j < end} A_rj B_lj
+     *   A (p, n) in   B (q, n) in, q <= CDSK_MAX_COLUMNS   out (p, q) out
+     * combine: out[l, j] = sum_r C_rl A_rj for begin <= j < end
+     *   C (p, q) in   A (p, n) in                          out (q, n) out */
+    void (*inner)(const double *A, ptrdiff_t p, const double *B, ptrdiff_t q,
+                  ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
+    void (*combine)(const double *C, const double *A, ptrdiff_t p, ptrdiff_t q,
+                    ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
+
     /* out_j = scale * k_j * sum_l y_l Y_lj: a row of scale * K o (Y'Y).
      *   k (n,) in   Y (c, n) in   y (c,) in   out (n,) out, may be k itself */
     void (*hadamard_row)(const double *k, const double *Y, const double *y,
@@ -83,8 +93,8 @@ typedef struct {
                             ptrdiff_t n, double *low, double *high);
 } cdsk_simd;
 
-/* The table for this processor. `limit` names the widest level allowed ("base", "v3",
- * "v4"); NULL or an unknown name means no limit. */
-const cdsk_simd *cdsk_simd_select(const char *limit);
+/* The widest table for this processor. The environment variable CDSK_SIMD may name the
+ * widest level allowed ("base", "v3"); any other value means no limit. */
+const cdsk_simd *cdsk_simd_select(void);
 
 #endif

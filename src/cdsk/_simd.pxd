@@ -31,6 +31,14 @@ cdef extern from "_simd.h" nogil:
             const float* K, Py_ssize_t first, Py_ssize_t rows, Py_ssize_t n,
             const double* V, Py_ssize_t m, double* out,
         ) noexcept nogil
+        void inner(
+            const double* A, Py_ssize_t p, const double* B, Py_ssize_t q, Py_ssize_t n,
+            Py_ssize_t begin, Py_ssize_t end, double* out,
+        ) noexcept nogil
+        void combine(
+            const double* C, const double* A, Py_ssize_t p, Py_ssize_t q, Py_ssize_t n,
+            Py_ssize_t begin, Py_ssize_t end, double* out,
+        ) noexcept nogil
         void hadamard_row(
             const double* k, const double* Y, const double* y,
             double scale, Py_ssize_t c, Py_ssize_t n, double* out,
@@ -45,4 +53,4 @@ cdef extern from "_simd.h" nogil:
             double* low, double* high,
         ) noexcept nogil
 
-    const cdsk_simd* cdsk_simd_select(const char* limit) noexcept
+    const cdsk_simd* cdsk_simd_select() noexcept

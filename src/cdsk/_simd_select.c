@@ -5,6 +5,7 @@
  */
 #include "_simd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 extern const cdsk_simd cdsk_simd_base;
@@ -15,8 +16,9 @@ extern const cdsk_simd cdsk_simd_v3;
 extern const cdsk_simd cdsk_simd_v4;
 #endif
 
-const cdsk_simd *cdsk_simd_select(const char *limit)
+const cdsk_simd *cdsk_simd_select(void)
 {
+    const char *limit = getenv("CDSK_SIMD");
     const int base_only = limit && !strcmp(limit, "base");
     const int no_v4 = base_only || (limit && !strcmp(limit, "v3"));
     (void)base_only;

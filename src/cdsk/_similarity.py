@@ -10,7 +10,8 @@ degrees lose no digits. Here ``lam`` is the paper's lambda, n times the estimato
 
 import numpy as np
 
-# Below this a degree is as good as zero: its inverse square root would overflow products.
+# Below this a degree is as good as zero: its inverse square root would overflow
+# products.
 _SMALLEST_DEGREE = 1e-290
 
 
@@ -32,7 +33,9 @@ class Similarity:
         self.degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
         self.isolated = self.degrees < _SMALLEST_DEGREE
         self._root = np.where(
-            self.isolated, 0.0, 1.0 / np.sqrt(np.maximum(self.degrees, _SMALLEST_DEGREE))
+            self.isolated,
+            0.0,
+            1.0 / np.sqrt(np.maximum(self.degrees, _SMALLEST_DEGREE)),
         )
 
     def normalised_product(self, columns):
@@ -44,6 +47,4 @@ class Similarity:
 
     def components(self, negligible):
         """Number and labels of the components, edges that matter to no end left out."""
-        return self.kernel.components(
-            self.weights, self.lam, self.degrees, negligible
-        )
+        return self.kernel.components(self.weights, self.lam, self.degrees, negligible)

@@ -26,8 +26,6 @@ about n steps are usual.
 Reference: Fan, Chen & Lin, Working set selection using second order information for
 training support vector machines, JMLR 6 (2005), 1889-1918.
 """
-import os
-
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -35,14 +33,15 @@ from libc.math cimport HUGE_VAL
 
 from cdsk._simd cimport cdsk_simd, cdsk_simd_select
 
-cdef const cdsk_simd* simd = cdsk_simd_select(os.environ.get("CDSK_SIMD", "").encode())
+cdef const cdsk_simd* simd = cdsk_simd_select()
 
 # The curvature of two equal points is 0 and may be rounded below it. Relative to the
 # largest diagonal entry; a step is cut off at the box, so a floor is always safe.
 cdef double CURVATURE_FLOOR = 1e-12
 
-# Relative to the upper bound: closer than this to a bound is on it.
-cdef double SNAP = 1e-12
+# Relative to the upper bound: closer than this to a bound is on it. All weights
+# together lose or gain at most n times as much.
+cdef double SNAP = 1e-14
 
 # Elements of Q touched between two looks at pending signals: some 50 ms.
 cdef Py_ssize_t SLICE = 50_000_000
@@ -129,13 +128,12 @@ cdef double pair_step(
     )
     cdef double room_i = s.x[i]
     cdef double room_j = s.upper - s.x[j]
-    cdef double t = (s.g[i] - s.g[j]) / (2.0 * curvature)
-    if t >= min(room_i, room_j) - SNAP * s.upper:
-        t = min(room_i, room_j)
+    cdef double snap = SNAP * s.upper
+    cdef double t = min((s.g[i] - s.g[j]) / (2.0 * curvature), room_i, room_j)
     if s.x[j] + t == s.x[j] and s.x[i] - t == s.x[i]:
         return 0.0
-    put_weight(s, i, 0.0 if t >= room_i else s.x[i] - t)
-    put_weight(s, j, s.upper if t >= room_j else s.x[j] + t)
+    put_weight(s, i, 0.0 if room_i - t <= snap else s.x[i] - t)
+    put_weight(s, j, s.upper if room_j - t <= snap else s.x[j] + t)
     return t
 
 

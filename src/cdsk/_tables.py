@@ -15,6 +15,7 @@ cells is a number, or if one of them is text where the line below has a number.
 
 import csv
 import math
+import zlib
 from array import array
 from itertools import chain, islice
 from pathlib import Path
@@ -107,14 +108,14 @@ def _parse(path, rows, columns, separator):
         names = [cell.strip() for cell in first]
         del head[0]
         if not head:
-            raise TableError(f"{path} has column names but no row of numbers below them.")
+            raise TableError(f"{path} has column names but no rows of numbers below.")
     chosen = _choose(path, columns, names, len(first))
     values = array("d")
     for line, cells in chain(head, rows):
         if len(cells) != len(first):
             raise TableError(
-                f"{path}, row {line}: expected {len(first)} cells as in row {first_line}; "
-                f"got {len(cells)}."
+                f"{path}, row {line}: expected {len(first)} cells as in row "
+                f"{first_line}; got {len(cells)}."
             )
         numbers = _numbers([cells[j] for j in chosen])
         if numbers is None:
@@ -129,7 +130,7 @@ def _parse(path, rows, columns, separator):
 
 
 def _numbers(cells):
-    """The cells as floats, or None if one of them is no finite number."""
+    """Return the cells as floats, or None if one is no finite number."""
     try:
         numbers = [float(cell) for cell in cells]
     except ValueError:
@@ -140,13 +141,14 @@ def _numbers(cells):
 
 
 def _is_header(first, second=()):
-    if any(_is_text(a) and not _is_text(b) for a, b in zip(first, second, strict=False)):
+    text = [_is_text(cell) for cell in first]
+    if any(t and _numbers([c]) is not None for t, c in zip(text, second, strict=False)):
         return True
-    return any(map(_is_text, first)) and all(_numbers([cell]) is None for cell in first)
+    return any(text) and all(_numbers([cell]) is None for cell in first)
 
 
 def _is_text(cell):
-    """True for a cell that is neither a number nor a sign for a missing one."""
+    """Tell if a cell is neither a number nor a sign for a missing one."""
     try:
         float(cell)
     except ValueError:
@@ -171,7 +173,7 @@ def _column(j, names):
 
 
 def _choose(path, columns, names, width):
-    """Indices of the columns asked for."""
+    """Return the indices of the columns asked for."""
     if columns is None:
         return list(range(width))
     return [_index(path, column, names, width) for column in columns]
@@ -183,7 +185,8 @@ def _index(path, column, names, width):
         return names.index(column)
     if count > 1:
         raise TableError(
-            f"{path} has {count} columns named {column!r}: choose by number, 1 to {width}."
+            f"{path} has {count} columns named {column!r}: expected a number from 1 to "
+            f"{width} instead."
         )
     if column.isdecimal() and 1 <= int(column) <= width:
         return int(column) - 1
@@ -196,14 +199,16 @@ def _index(path, column, names, width):
 
 def _read_numpy(path, columns):
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.lib.npyio.NpzFile):
-            with loaded:
-                loaded = loaded[_key(path, loaded.files)]
-    except (ValueError, EOFError, BadZipFile) as error:
+        with open(path, "rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.lib.npyio.NpzFile):
+                loaded = np.asarray(loaded[_key(path, loaded.files)])
+    except TableError:
+        raise
+    except (ValueError, EOFError, BadZipFile, zlib.error):
         raise TableError(
-            f"cannot read {path}: expected a NumPy file of numbers (Python objects are "
-            f"never loaded); got: {error}"
+            f"cannot read {path}: expected a NumPy file of numbers; got one that is "
+            "damaged, of another format, or of Python objects, which are never loaded."
         ) from None
     if loaded.ndim != 2 or loaded.dtype.kind not in "biuf":
         raise TableError(
@@ -218,8 +223,8 @@ def _read_numpy(path, columns):
     if len(wrong):
         i, j = wrong[0]
         raise TableError(
-            f"{path}, row {i + 1}, {_column(chosen[j], None)}: expected a finite number; "
-            f"got {float(X[i, j])!r}."
+            f"{path}, row {i + 1}, {_column(chosen[j], None)}: expected a finite "
+            f"number; got {float(X[i, j])!r}."
         )
     return X
 

@@ -14,3 +14,12 @@ cdef extern from *:
     """
     const int CDSK_OPENMP
     int cdsk_omp_get_max_threads() noexcept nogil
+
+
+cdef inline int useful_threads(int n_threads, double work) noexcept nogil:
+    """At most n_threads, fewer if there is not enough work to share.
+
+    `work` counts multiplications; 4e6 take about a millisecond. A parallel region costs
+    some 10 microseconds, but several milliseconds where processors are shared.
+    """
+    return min(n_threads, 1 + <int> min(work / 4e6, 1e6))

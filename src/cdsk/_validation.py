@@ -25,17 +25,20 @@ def check_points(X, name="X", *, validate=None, **options):
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
-        raise ValueError(f"{name} must hold numbers only; got {_first_text(X)}.") from None
+        raise ValueError(
+            f"{name} must hold numbers only; got {_first_text(X)}."
+        ) from None
 
 
 def _first_text(X):
-    for i, row in enumerate(np.asarray(X, dtype=object)):
-        for j, cell in enumerate(row):
-            try:
-                float(cell)
-            except (TypeError, ValueError):
-                return f"{cell!r} at row {i}, column {j}"
-    return "something else"
+    cells = np.asarray(X, dtype=object)
+    for place, cell in np.ndenumerate(cells):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            where = ", ".join(map("{} {}".format, ("row", "column", "layer"), place))
+            return f"{cell!r} at {where}" if where else repr(cell)
+    return "cells of unequal shape"
 
 
 def check_integer(value, name, least):
@@ -127,8 +130,8 @@ def check_symmetric_matrix(M, name):
     n = len(M)
     if M.shape != (n, n):
         raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
-    # What rounding leaves of a user's own symmetrisation; 256 rows at a time, so that no
-    # second n x n array is made.
+    # What rounding leaves of a user's own symmetrisation; 256 rows at a time, so that
+    # no second n x n array is made.
     tolerance = 1e3 * np.finfo(M.dtype).eps * max(float(M.max()), -float(M.min()))
     for first in range(0, n, 256):
         rows = slice(first, first + 256)
@@ -165,6 +168,6 @@ def check_kernel_values(K, name):
     if least < 0:
         i, j = np.unravel_index(np.argmin(K), K.shape)
         raise ValueError(
-            f"Negative values in data: {name} must hold none, got {least!r} at row {i}, "
-            f"column {j}."
+            f"Negative values in data: {name} must hold none, got {least!r} at row "
+            f"{i}, column {j}."
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The weight step: embedding -> kernel weights, a convex QP.
+"""The weight step: embedding -> kernel weights, a QP (convex if K is semi-definite).
 
 With G = Y Y' for unit rows Y and the paper's lambda ``lam``,
 
@@ -56,8 +56,9 @@ class WeightProblem:
 
     def merit(self, alpha):
         """Value of the objective."""
+        # np.sum and not @: a threaded dot product would depend on the threads of BLAS
         return float(
-            self.q @ alpha + self.lam * (alpha @ self._similarity_product(alpha))
+            np.sum(alpha * (self.q + self.lam * self._similarity_product(alpha)))
         )
 
     def gradient(self, alpha):

@@ -7,8 +7,8 @@ import numpy as np
 
 __all__ = ["scatter"]
 
-# Okabe & Ito's colours, which colour-blind readers can tell apart, without black and with
-# three of Paul Tol's behind them; 20 colours are left to matplotlib's tab20.
+# Colours that colour-blind readers can tell apart: Okabe & Ito's without black, and
+# three of Paul Tol's.
 _COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442"),
     *("#882255", "#332288", "#999933"),
@@ -50,11 +50,8 @@ def scatter(model, X, *, ax=None, title=None, boundaries=False):
     """
     require_matplotlib()
     points, labels, weights = _check(model, X)
-    if boundaries and (getattr(model, "n_features_in_", None) != 2):
-        raise ValueError(
-            "boundaries can be drawn for a model of 2 features only; got n_features_in_="
-            f"{getattr(model, 'n_features_in_', None)}."
-        )
+    if boundaries:
+        _check_boundaries(model)
     if ax is None:
         from matplotlib import pyplot
 
@@ -87,17 +84,22 @@ def check_picture(path):
     known = FigureCanvasBase.get_supported_filetypes()
     if Path(path).suffix[1:].lower() not in known:
         raise ValueError(
-            f"cannot tell the format of the picture {path}: expected a name that ends in "
-            f"{', '.join('.' + ending for ending in sorted(known))}."
+            f"cannot tell the format of the picture {path}: expected a name that ends "
+            f"in {', '.join('.' + ending for ending in sorted(known))}."
         )
 
 
-def save_scatter(model, X, path):
-    """Write ``scatter`` of a model as a picture, without pyplot or a screen."""
+def save_scatter(model, X, path, names=None):
+    """Write ``scatter`` of a model as a picture, without pyplot or a screen.
+
+    ``names`` are those of the features, for a model that was fitted without.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 4.4), layout="constrained")
-    scatter(model, X, ax=figure.add_subplot())
+    ax = scatter(model, X, ax=figure.add_subplot())
+    if names is not None and len(names) <= 2:
+        ax.set(**dict(zip(("xlabel", "ylabel"), names, strict=False)))
     figure.savefig(path, dpi=200)
 
 
@@ -106,11 +108,22 @@ def _check(model, X):
     labels = np.asarray(model.labels_)
     if points.ndim != 2 or len(points) != len(labels) or not points.size:
         raise ValueError(
-            f"X must hold the points of the model, shape ({len(labels)}, n_features); got "
-            f"shape {points.shape}."
+            f"X must hold the points of the model, shape ({len(labels)}, n_features); "
+            f"got shape {points.shape}."
         )
     weights = getattr(model, "weights_", None)
     return points, labels, np.ones(len(labels)) if weights is None else weights
+
+
+def _check_boundaries(model):
+    n_features = getattr(model, "n_features_in_", None)
+    precomputed = getattr(model, "kernel", None) == "precomputed"
+    if n_features != 2 or precomputed or not hasattr(model, "decision_function"):
+        raise ValueError(
+            "boundaries needs a CDSK model of 2 features; got "
+            f"{type(model).__name__} of {n_features} features"
+            f"{' with a precomputed kernel' if precomputed else ''}."
+        )
 
 
 def _plane(points, weights, names):
@@ -134,7 +147,7 @@ def _plane(points, weights, names):
 
 
 def _palette(n_clusters):
-    """An (n_clusters, 4) array of colours."""
+    """Return an (n_clusters, 4) array of colours."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgba_array
 
@@ -146,7 +159,7 @@ def _palette(n_clusters):
 
 
 def _draw(ax, places, colours, weights):
-    """Points with weight as discs, light ones first; others as small rings below them."""
+    """Points with weight as discs, light ones first; others as small rings."""
     share = np.sqrt(weights / weights.max())
     area = np.clip(20000 / len(places), 6.0, 42.0)
     empty = np.flatnonzero(share == 0)

@@ -1,0 +1,45 @@
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdsk._smo import RowSource
+
+Array = NDArray[np.float64]
+# float32 or float64, the same for all arguments so marked
+F = TypeVar("F", np.float32, np.float64)
+
+def simd_level() -> str: ...
+def gaussian_gram(X: NDArray[F], w: Array, out: NDArray[F], n_threads: int) -> None: ...
+def gaussian_rows(
+    A: NDArray[F],
+    B: NDArray[F],
+    wa: Array,
+    wb: Array,
+    out: NDArray[F],
+    n_threads: int,
+) -> None: ...
+def gaussian_log_votes(
+    A: NDArray[F],
+    B: NDArray[F],
+    wa: Array,
+    wb: Array,
+    alpha: Array,
+    out: Array,
+    n_threads: int,
+) -> None: ...
+def product(K: NDArray[F], V: Array, out: Array, n_threads: int) -> None: ...
+def similarity(
+    K: NDArray[F],
+    alpha: Array,
+    lam: float,
+    out: NDArray[F],
+    degrees: Array,
+    n_threads: int,
+) -> None: ...
+def components(
+    K: NDArray[F], alpha: Array, lam: float, degrees: Array, negligible: float
+) -> tuple[int, NDArray[np.intp]]: ...
+
+class HadamardRows(RowSource):
+    def __init__(self, rows: RowSource, columns: Array, scale: float) -> None: ...

@@ -1,0 +1,30 @@
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+class Status(IntEnum):
+    CONVERGED = 0
+    MAX_ITER = 1
+    STALLED = 2
+
+CONVERGED: Status
+MAX_ITER: Status
+STALLED: Status
+
+class RowSource:
+    @property
+    def n(self) -> int: ...
+    @property
+    def diagonal(self) -> Array: ...
+    def row_array(self, i: int) -> Array: ...
+
+class StoredRows(RowSource):
+    def __init__(self, matrix: NDArray[np.floating]) -> None: ...
+
+def solve(
+    rows: RowSource, x: Array, g: Array, upper: float, tol: float, max_iter: int
+) -> tuple[Status, float, int]: ...
+def kkt_gap(x: Array, g: Array, upper: float) -> float: ...
