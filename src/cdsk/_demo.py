@@ -125,4 +125,4 @@ def _draw(path, models, X, truth):
         ax.set(xlabel=f"accuracy {accuracy:.2f}{note}", ylabel="", aspect="equal")
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
-    figure.savefig(path, dpi=200)
+    figure.savefig(path, dpi=150)
