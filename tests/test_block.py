@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from cdsk._block import combine, inner
 
 

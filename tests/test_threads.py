@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from cdsk._threads import openmp_enabled, resolve_n_threads
 
 import cdsk
+from cdsk._threads import openmp_enabled, resolve_n_threads
 
 
 def test_numbers_are_taken_as_they_are():
