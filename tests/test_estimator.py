@@ -1,4 +1,7 @@
+import os
 import pickle
+import signal
+import threading
 
 import numpy as np
 import pandas as pd
@@ -156,7 +159,33 @@ def test_a_failed_fit_leaves_the_estimator_unfitted(blobs):
     model = CDSK(3, bandwidth=1e-6)
     with pytest.raises(ValueError, match="No two points have any similarity"):
         model.fit(blobs)
-    assert not hasattr(model, "labels_")
+    assert vars(model) == vars(CDSK(3, bandwidth=1e-6))
+    with pytest.raises(NotFittedError):
+        model.predict(blobs)
+
+
+def test_a_failed_fit_keeps_the_one_before(blobs):
+    model = CDSK(3, random_state=0).fit(blobs)
+    labels = model.predict(blobs)
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(np.full((10, 2), np.nan))
+    with pytest.raises(ValueError, match="n_clusters must be at most"):
+        model.fit(np.ones((2, 7)))
+    assert model.n_features_in_ == 4
+    assert (model.predict(blobs) == labels).all()
+
+
+def test_an_interrupted_fit_leaves_nothing_behind(rng):
+    model = CDSK(6, random_state=0, bandwidth="local")
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(rng.uniform(size=(4000, 2)))
+    finally:
+        timer.cancel()
+    assert "labels_" not in vars(model)
+    assert "n_features_in_" not in vars(model)
 
 
 def test_as_many_clusters_as_points(rng):

@@ -2,8 +2,11 @@
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
 import warnings
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
@@ -117,21 +120,21 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        kernel="rbf",
-        bandwidth="auto",
-        lam=0.3,
-        init="uniform",
-        max_iter=20,
-        tol=1e-4,
-        qp_tol=1e-4,
-        assign_labels="kmeans",
-        n_init=10,
-        random_state=None,
-        n_threads=None,
-        verbose=0,
-    ):
+        kernel: str | Callable[[NDArray[Any], NDArray[Any]], ArrayLike] = "rbf",
+        bandwidth: float | str = "auto",
+        lam: float = 0.3,
+        init: str = "uniform",
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        qp_tol: float = 1e-4,
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.bandwidth = bandwidth
@@ -146,7 +149,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Cluster X.
 
         Parameters
@@ -160,6 +163,16 @@ class CDSK(ClusterMixin, BaseEstimator):
         -------
         self : CDSK
         """
+        before = self.__dict__.copy()
+        try:
+            return self._fit(X)
+        except BaseException:
+            # A fit that fails or is interrupted leaves the estimator as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X):
         X = self._check_data(X, reset=True, ensure_min_samples=2)
         self._check_parameters()
         n_samples = len(X)
@@ -190,7 +203,6 @@ class CDSK(ClusterMixin, BaseEstimator):
         )
         _warn_of_stray_points(fit.embedding.stray)
 
-        # Attributes are set only now, so that an interrupted fit leaves none behind.
         self.labels_ = labels
         self.weights_ = fit.weights
         self.support_ = np.flatnonzero(fit.weights)
@@ -204,7 +216,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self._votes = self._make_votes(X)
         return self
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Cluster of new points: the one with the largest weighted kernel vote.
 
         Parameters
@@ -230,7 +242,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         return labels
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
 
         Parameters
@@ -243,11 +255,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         log_votes : ndarray of shape (n_new, n_clusters)
             -inf for a cluster none of whose points carries weight.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "labels_")
         X = self._check_data(X, reset=False)
         return self._votes.log_votes(X, resolve_n_threads(self.n_threads))
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.
 
         Parameters

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Public functions on kernel matrices: checked arrays in, compiled loops between."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from cdsk import _kernel
 from cdsk._memory import check_memory
@@ -18,7 +21,13 @@ from cdsk._validation import (
 _LESS_MEMORY = "Use fewer points, or float32 data, which needs half as much."
 
 
-def gaussian_gram(X, bandwidth, *, n_threads=None, out=None):
+def gaussian_gram(
+    X: ArrayLike,
+    bandwidth: ArrayLike,
+    *,
+    n_threads: int | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
     """Gaussian kernel matrix of the rows of X.
 
     ``K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))``, exactly symmetric with unit diagonal.
@@ -43,7 +52,10 @@ def gaussian_gram(X, bandwidth, *, n_threads=None, out=None):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import Any
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
     >>> from cdsk import gaussian_gram
     >>> gaussian_gram(np.array([[0.0], [1.0]]), 1.0).round(4)
     array([[1.    , 0.6065],
@@ -57,7 +69,15 @@ def gaussian_gram(X, bandwidth, *, n_threads=None, out=None):
     return out
 
 
-def gaussian_rows(A, B, bandwidth, bandwidth_b=None, *, n_threads=None, out=None):
+def gaussian_rows(
+    A: ArrayLike,
+    B: ArrayLike,
+    bandwidth: ArrayLike,
+    bandwidth_b: ArrayLike | None = None,
+    *,
+    n_threads: int | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
     """Gaussian kernel between the rows of A and the rows of B.
 
     Parameters
@@ -103,7 +123,14 @@ def gaussian_rows(A, B, bandwidth, bandwidth_b=None, *, n_threads=None, out=None
     return out
 
 
-def similarity_matrix(K, weights, lam, *, n_threads=None, out=None):
+def similarity_matrix(
+    K: ArrayLike,
+    weights: ArrayLike,
+    lam: float,
+    *,
+    n_threads: int | None = None,
+    out: NDArray[Any] | None = None,
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Discriminative similarity and its degrees.
 
     ``S_ij = 2 (a_i + a_j - L a_i a_j) K_ij`` with the paper's ``L = n * lam``.

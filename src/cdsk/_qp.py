@@ -5,6 +5,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
@@ -37,14 +38,22 @@ class QPResult:
         "stalled": rounding allows no further progress.
     """
 
-    x: np.ndarray
+    x: NDArray[np.float64]
     objective: float
     gap: float
     n_iter: int
     status: str
 
 
-def solve_qp(Q, p, upper=None, *, x0=None, tol=1e-8, max_iter=None):
+def solve_qp(
+    Q: ArrayLike,
+    p: ArrayLike,
+    upper: float | None = None,
+    *,
+    x0: ArrayLike | None = None,
+    tol: float = 1e-8,
+    max_iter: int | None = None,
+) -> QPResult:
     """Minimise ``p'x + x'Qx`` over ``sum(x) = 1, 0 <= x <= upper``.
 
     Parameters
@@ -69,6 +78,7 @@ def solve_qp(Q, p, upper=None, *, x0=None, tol=1e-8, max_iter=None):
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike, NDArray
     >>> from cdsk import solve_qp
     >>> solve_qp(np.diag([1.0, 3.0]), np.zeros(2)).x.round(6)
     array([0.75, 0.25])
