@@ -52,10 +52,7 @@ def gaussian_gram(
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    >>> import numpy as np
     >>> from cdsk import gaussian_gram
     >>> gaussian_gram(np.array([[0.0], [1.0]]), 1.0).round(4)
     array([[1.    , 0.6065],

@@ -78,7 +78,6 @@ def solve_qp(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike, NDArray
     >>> from cdsk import solve_qp
     >>> solve_qp(np.diag([1.0, 3.0]), np.zeros(2)).x.round(6)
     array([0.75, 0.25])
