@@ -220,10 +220,9 @@ def test_log_votes_equal_reference(rng, dtype, n_new, n_points):
     X = rng.normal(size=(n_new, 3)).astype(dtype)
     points = rng.normal(size=(n_points, 3)).astype(dtype)
     weights = rng.uniform(0.1, 1, size=n_points)
-    factor = np.sqrt(0.5) / 0.8
     out = np.empty(n_new)
     _kernel.gaussian_log_votes(
-        X, points, np.full(n_new, factor), np.full(n_points, factor), weights, out, 2
+        X, points, np.full(n_new, 0.8), np.full(n_points, 0.8), weights, out, 2
     )
     expected = reference.log_votes(
         X, points, np.zeros(n_points, dtype=int), weights, 0.8, 1
@@ -238,8 +237,8 @@ def test_log_votes_far_from_all_points():
     _kernel.gaussian_log_votes(
         X,
         points,
-        np.full(1, np.sqrt(0.5)),
-        np.full(2, np.sqrt(0.5)),
+        np.ones(1),
+        np.ones(2),
         np.array([0.25, 0.75]),
         out,
         1,

@@ -15,7 +15,6 @@ from cdsk._validation import (
     check_number,
     check_points,
     check_simplex_point,
-    inverse_bandwidth,
 )
 
 _LESS_MEMORY = "Use fewer points, or float32 data, which needs half as much."
@@ -60,9 +59,9 @@ def gaussian_gram(
     """
     X = check_points(X)
     n = X.shape[0]
-    weights = inverse_bandwidth(check_bandwidth(bandwidth, n))
+    bandwidth = check_bandwidth(bandwidth, n)
     out = _output(out, (n, n), X.dtype, "The kernel matrix")
-    _kernel.gaussian_gram(X, weights, out, resolve_n_threads(n_threads))
+    _kernel.gaussian_gram(X, bandwidth, out, resolve_n_threads(n_threads))
     return out
 
 
@@ -109,14 +108,14 @@ def gaussian_rows(
             "bandwidth_b must be given when bandwidth holds one value per row of A; "
             "got None."
         )
-    weights_a = inverse_bandwidth(check_bandwidth(bandwidth, len(A)))
-    weights_b = inverse_bandwidth(
-        check_bandwidth(
-            bandwidth if bandwidth_b is None else bandwidth_b, len(B), "bandwidth_b"
-        )
-    )
+    if bandwidth_b is None:
+        bandwidth_b = bandwidth
+    bandwidth_a = check_bandwidth(bandwidth, len(A))
+    bandwidth_b = check_bandwidth(bandwidth_b, len(B), "bandwidth_b")
     out = _output(out, (len(A), len(B)), A.dtype, "The kernel rows")
-    _kernel.gaussian_rows(A, B, weights_a, weights_b, out, resolve_n_threads(n_threads))
+    _kernel.gaussian_rows(
+        A, B, bandwidth_a, bandwidth_b, out, resolve_n_threads(n_threads)
+    )
     return out
 
 

@@ -10,20 +10,22 @@ Array = NDArray[np.float64]
 F = TypeVar("F", np.float32, np.float64)
 
 def simd_level() -> str: ...
-def gaussian_gram(X: NDArray[F], w: Array, out: NDArray[F], n_threads: int) -> None: ...
+def gaussian_gram(
+    X: NDArray[F], bandwidth: Array, out: NDArray[F], n_threads: int
+) -> None: ...
 def gaussian_rows(
     A: NDArray[F],
     B: NDArray[F],
-    wa: Array,
-    wb: Array,
+    bandwidth_a: Array,
+    bandwidth_b: Array,
     out: NDArray[F],
     n_threads: int,
 ) -> None: ...
 def gaussian_log_votes(
     A: NDArray[F],
     B: NDArray[F],
-    wa: Array,
-    wb: Array,
+    bandwidth_a: Array,
+    bandwidth_b: Array,
     alpha: Array,
     out: Array,
     n_threads: int,

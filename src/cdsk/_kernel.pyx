@@ -23,7 +23,8 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange
-from libc.math cimport HUGE_VAL, log
+from libc.float cimport DBL_MAX
+from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
 from cdsk._simd cimport (
     CDSK_MAX_COLUMNS,
@@ -37,6 +38,11 @@ from cdsk._threads cimport useful_threads
 
 cdef const cdsk_simd* simd = cdsk_simd_select()
 
+# Features from which on expanding squared distances is the faster form, and the largest
+# |x|^2 / (2 b^2) of centred points for which it is exact enough; see expansion_is_safe.
+cdef Py_ssize_t EXPANSION_PAYS = 16
+cdef double LARGEST_NORM = 50.0
+
 # Multiplications between two looks at pending signals: some 100 ms on one core.
 cdef double STRIP = 1e9
 
@@ -46,184 +52,362 @@ def simd_level():
     return simd.name.decode()
 
 
-# ---------------------------------------------------------------- Gaussian tiles
+# ---------------------------------------------------------------- packed points
+
+cdef struct packed_points:
+    Py_ssize_t n, d, tiles
+    double* points       # (tiles, d, TILE), see _simd.h
+    double* scale        # (tiles * TILE,) 1 / (sqrt(2) bandwidth), padded with zeros
+    double* norms        # (tiles * TILE,) squared norms, or NULL: use differences
+
 
 cdef Py_ssize_t n_tiles(Py_ssize_t n) noexcept nogil:
     return (n + CDSK_TILE - 1) // CDSK_TILE
 
 
+cdef Py_ssize_t cdsk_packed_size(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
+    # points, scale, norms, and the centre
+    return n_tiles(n) * CDSK_TILE * (d + 2) + d
+
+
 cdef void pack_tile(
-    const floating* X,        # (n, d) in
+    const floating* X,            # (n, d) in
+    const double* centre,         # (d,) in, or NULL
     Py_ssize_t n, Py_ssize_t d, Py_ssize_t tile,
-    double* packed,           # (d, TILE) out
+    double* packed,               # (d, TILE) out
 ) noexcept nogil:
     cdef Py_ssize_t i, k
     cdef Py_ssize_t first = tile * CDSK_TILE
     for i in range(CDSK_TILE):
         for k in range(d):
-            packed[k * CDSK_TILE + i] = X[(first + i) * d + k] if first + i < n else 0.0
+            packed[k * CDSK_TILE + i] = (
+                0.0 if first + i >= n
+                else X[(first + i) * d + k] if centre == NULL
+                else X[(first + i) * d + k] - centre[k]
+            )
 
 
-cdef pack(const floating[:, ::1] X, int n_threads):
-    """Points of X as (n_tiles, d, TILE) float64, padded with zeros."""
-    cdef Py_ssize_t n = X.shape[0]
-    cdef Py_ssize_t d = X.shape[1]
-    cdef Py_ssize_t count = n_tiles(n)
-    cdef Py_ssize_t tile
-    cdef double[:, :, ::1] packed = np.empty((count, d, CDSK_TILE))
+cdef bint expansion_is_safe(
+    const floating* X, const packed_points* packed,
+    double* centre,               # (d,) out, mean of the points
+) noexcept nogil:
+    """True if |a|^2 + |b|^2 - 2ab of the centred points is exact enough.
+
+    Its error, as an absolute error of the exponent, is some eps times |x_i|^2 w_i^2; up
+    to LARGEST_NORM that is less than 1e-12. For few features there is nothing to gain.
+    """
+    cdef Py_ssize_t i, k
+    cdef double norm, largest = 0.0
+    if packed.d < EXPANSION_PAYS:
+        return False
+    for k in range(packed.d):
+        centre[k] = 0.0
+    for i in range(packed.n):
+        for k in range(packed.d):
+            centre[k] += X[i * packed.d + k] / packed.n
+    for i in range(packed.n):
+        norm = 0.0
+        for k in range(packed.d):
+            norm += (X[i * packed.d + k] - centre[k]) ** 2
+        largest = max(largest, norm * packed.scale[i] ** 2)
+    return largest <= LARGEST_NORM
+
+
+cdef int pack(
+    const floating* X,            # (n, d) in
+    Py_ssize_t n, Py_ssize_t d,
+    const double* bandwidth,      # in: one if bandwidth_step is 0, n if it is 1
+    Py_ssize_t bandwidth_step,
+    bint may_expand,
+    double* work,                 # (cdsk_packed_size(n, d),) out
+    int n_threads,
+    packed_points* packed,        # out, points into work
+) noexcept nogil:
+    """Return 0, or -1 for sizes or bandwidths out of range."""
+    cdef Py_ssize_t i, tile
+    cdef double* centre
+    if n < 1 or d < 1 or n_threads < 1:
+        return -1
+    packed.n, packed.d, packed.tiles = n, d, n_tiles(n)
+    packed.points = work
+    packed.scale = packed.points + packed.tiles * CDSK_TILE * d
+    packed.norms = packed.scale + packed.tiles * CDSK_TILE
+    centre = packed.norms + packed.tiles * CDSK_TILE
+    for i in range(packed.tiles * CDSK_TILE):
+        packed.scale[i] = 0.0
+    for i in range(n):
+        if not 0.0 < bandwidth[i * bandwidth_step] <= DBL_MAX:
+            return -1
+        packed.scale[i] = M_SQRT1_2 / bandwidth[i * bandwidth_step]
+    if not may_expand or not expansion_is_safe(X, packed, centre):
+        centre = packed.norms = NULL
     for tile in prange(
-        count, nogil=True, schedule="static",
+        packed.tiles, schedule="static",
         num_threads=useful_threads(n_threads, <double> n * d),
     ):
-        pack_tile(&X[0, 0], n, d, tile, &packed[tile, 0, 0])
-    return packed
+        pack_tile(X, centre, n, d, tile, packed.points + tile * d * CDSK_TILE)
+        if centre != NULL:
+            simd.squared_norms(
+                packed.points + tile * d * CDSK_TILE, d, packed.norms + tile * CDSK_TILE
+            )
+    return 0
 
 
-cdef pad(const double[::1] values):
-    """Values as (n_tiles * TILE,) float64, padded with zeros."""
-    padded = np.zeros(n_tiles(values.shape[0]) * CDSK_TILE)
-    padded[: values.shape[0]] = values
-    return padded
-
+# ---------------------------------------------------------------- Gaussian tiles
 
 cdef inline void gaussian_tile(
-    const double* a, const double* b, Py_ssize_t d,
-    const double* wa, const double* wb, Py_ssize_t na, Py_ssize_t nb,
-    floating* out, floating* mirror, Py_ssize_t stride,
+    const packed_points* A, Py_ssize_t tile_a,
+    const packed_points* B, Py_ssize_t tile_b,
+    floating* out,                # entry (0, 0) of the whole matrix
+    bint mirrored,
+    Py_ssize_t stride,
 ) noexcept nogil:
+    cdef Py_ssize_t i = tile_a * CDSK_TILE
+    cdef Py_ssize_t j = tile_b * CDSK_TILE
+    cdef floating* mirror = out + j * stride + i if mirrored and j > i else NULL
+    cdef const double* norms_a = NULL if A.norms == NULL else A.norms + i
+    cdef const double* norms_b = NULL if B.norms == NULL else B.norms + j
     if floating is double:
-        simd.gaussian_f64(a, b, d, wa, wb, na, nb, out, mirror, stride)
+        simd.gaussian_f64(
+            A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
+            norms_a, norms_b, min(CDSK_TILE, A.n - i), min(CDSK_TILE, B.n - j),
+            out + i * stride + j, mirror, stride,
+        )
     else:
-        simd.gaussian_f32(a, b, d, wa, wb, na, nb, out, mirror, stride)
+        simd.gaussian_f32(
+            A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
+            norms_a, norms_b, min(CDSK_TILE, A.n - i), min(CDSK_TILE, B.n - j),
+            out + i * stride + j, mirror, stride,
+        )
 
 
-cdef double tile_work(Py_ssize_t tiles, Py_ssize_t tiles_b, Py_ssize_t d) noexcept:
-    """Multiplications for tiles x tiles_b tiles; an exp counts as 16."""
-    return <double> tiles * tiles_b * CDSK_TILE * CDSK_TILE * (d + 16)
+cdef double tile_work(
+    Py_ssize_t tiles_a, Py_ssize_t tiles_b, Py_ssize_t d
+) noexcept nogil:
+    """Multiplications for so many tiles; an exp counts as 16."""
+    return <double> tiles_a * tiles_b * CDSK_TILE * CDSK_TILE * (d + 16)
 
 
-cdef Py_ssize_t strip_tiles(Py_ssize_t tiles, Py_ssize_t d) noexcept:
+cdef Py_ssize_t strip_tiles(Py_ssize_t tiles_b, Py_ssize_t d) noexcept nogil:
     """How many rows of tiles to work on between two looks at pending signals."""
-    return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles, d)))
+    return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles_b, d)))
 
+
+cdef void gram_strip(
+    const packed_points* X, Py_ssize_t first, Py_ssize_t last, floating* K,
+    int n_threads,
+) noexcept nogil:
+    """Rows of tiles first ... last - 1 on and above the diagonal, and their mirror."""
+    cdef Py_ssize_t task, tile_a, tile_b
+    for task in prange(
+        (last - first) * X.tiles, schedule="dynamic", chunksize=4,
+        num_threads=useful_threads(n_threads, tile_work(last - first, X.tiles, X.d)),
+    ):
+        tile_a = first + task // X.tiles
+        tile_b = task % X.tiles
+        if tile_b >= tile_a:
+            gaussian_tile[floating](X, tile_a, X, tile_b, K, True, X.n)
+
+
+cdef void rows_strip(
+    const packed_points* A, const packed_points* B,
+    Py_ssize_t first, Py_ssize_t last, floating* out, int n_threads,
+) noexcept nogil:
+    """Rows of tiles first ... last - 1 of the kernel between A and B."""
+    cdef Py_ssize_t task
+    for task in prange(
+        (last - first) * B.tiles, schedule="dynamic", chunksize=4,
+        num_threads=useful_threads(n_threads, tile_work(last - first, B.tiles, A.d)),
+    ):
+        gaussian_tile[floating](
+            A, first + task // B.tiles, B, task % B.tiles, out, False, B.n
+        )
+
+
+cdef void votes_tile(
+    const packed_points* A, Py_ssize_t tile_a, const packed_points* B,
+    const double* alpha, double* out, Py_ssize_t stride,
+) noexcept nogil:
+    cdef double[CDSK_TILE] peak
+    cdef double[CDSK_TILE] total
+    cdef Py_ssize_t i = tile_a * CDSK_TILE
+    cdef Py_ssize_t j, k, tile_b
+    for k in range(CDSK_TILE):
+        peak[k] = -HUGE_VAL
+        total[k] = 0.0
+    for tile_b in range(B.tiles):
+        j = tile_b * CDSK_TILE
+        simd.log_votes(
+            A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
+            alpha + j, min(CDSK_TILE, B.n - j), peak, total,
+        )
+    for k in range(min(CDSK_TILE, A.n - i)):
+        out[(i + k) * stride] = log(total[k]) + peak[k]
+
+
+cdef void votes_strip(
+    const packed_points* A, const packed_points* B, const double* alpha,
+    Py_ssize_t first, Py_ssize_t last,
+    double* out, Py_ssize_t stride, int n_threads,
+) noexcept nogil:
+    """out[i * stride] = log sum_j alpha_j K(a_i, b_j), tiles first ... last - 1."""
+    cdef Py_ssize_t tile_a
+    for tile_a in prange(
+        first, last, schedule="dynamic",
+        num_threads=useful_threads(n_threads, tile_work(last - first, B.tiles, A.d)),
+    ):
+        votes_tile(A, tile_a, B, alpha, out, stride)
+
+
+# ---------------------------------------------------------------- products and S
+
+cdef void product_rows(
+    const floating* K,            # (n, n) in
+    Py_ssize_t n,
+    const double* V,              # (m, n) in, one column per row
+    Py_ssize_t m,
+    double* out,                  # (m, n) out
+    int n_threads,
+) noexcept nogil:
+    """(K - diag K) V, sums in double precision.
+
+    The diagonal is left out here, and not subtracted afterwards, because the rest of a
+    row may be smaller than the rounding of its diagonal entry.
+    """
+    cdef Py_ssize_t group, block, i, first, part
+    for group in range((m + CDSK_MAX_COLUMNS - 1) // CDSK_MAX_COLUMNS):
+        first = group * CDSK_MAX_COLUMNS
+        part = min(CDSK_MAX_COLUMNS, m - first)
+        for block in prange(
+            (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS, schedule="static",
+            num_threads=useful_threads(n_threads, <double> n * n * part),
+        ):
+            i = block * CDSK_PRODUCT_ROWS
+            if floating is double:
+                simd.product_f64(
+                    K, i, min(CDSK_PRODUCT_ROWS, n - i), n,
+                    V + first * n, part, out + first * n,
+                )
+            else:
+                simd.product_f32(
+                    K, i, min(CDSK_PRODUCT_ROWS, n - i), n,
+                    V + first * n, part, out + first * n,
+                )
+
+
+cdef void similarity_rows(
+    const floating* K,            # (n, n) in
+    Py_ssize_t n,
+    const double* alpha,          # (n,) in
+    double lam,                   # the paper's lambda
+    floating* S,                  # (n, n) out, may be K
+    double* degrees,              # (n,) out
+    int n_threads,
+) noexcept nogil:
+    """S_ij = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij, and its degrees."""
+    cdef Py_ssize_t i, j
+    cdef double value, degree
+    for i in prange(
+        n, schedule="static", num_threads=useful_threads(n_threads, 4.0 * n * n)
+    ):
+        degree = 0.0
+        for j in range(n):
+            # alpha_i alpha_j first: the product commutes, so S is symmetric
+            value = (
+                2.0 * (alpha[i] + alpha[j] - lam * (alpha[i] * alpha[j])) * K[i * n + j]
+            )
+            S[i * n + j] = <floating> value
+            if j != i:
+                # = and not +=, which would make `degree` a reduction across threads
+                degree = degree + value
+        degrees[i] = degree
+
+
+# ---------------------------------------------------------------- from Python
 
 def gaussian_gram(
     const floating[:, ::1] X,     # (n, d) in
-    const double[::1] w,          # (n,) in, 1 / (sqrt(2) bandwidth)
+    const double[::1] bandwidth,  # (n,) in
     floating[:, ::1] out,         # (n, n) out
     int n_threads,
 ):
-    """Fill out with K; only tiles on and above the diagonal are computed."""
-    cdef Py_ssize_t n = X.shape[0]
-    cdef Py_ssize_t d = X.shape[1]
-    cdef Py_ssize_t tiles = n_tiles(n)
-    cdef Py_ssize_t strip = strip_tiles(tiles, d)
-    cdef double[:, :, ::1] packed = pack(X, n_threads)
-    cdef double[::1] scale = pad(w)
-    cdef Py_ssize_t first, last, task, tile_a, tile_b, i, j
-    n_threads = useful_threads(n_threads, tile_work(tiles, tiles, d))
-    for first in range(0, tiles, strip):
-        last = min(first + strip, tiles)
-        for task in prange(
-            (last - first) * tiles, nogil=True, num_threads=n_threads,
-            schedule="dynamic", chunksize=4,
-        ):
-            tile_a = first + task // tiles
-            tile_b = task % tiles
-            i = tile_a * CDSK_TILE
-            j = tile_b * CDSK_TILE
-            if j >= i:
-                gaussian_tile[floating](
-                    &packed[tile_a, 0, 0], &packed[tile_b, 0, 0], d, &scale[i],
-                    &scale[j], min(CDSK_TILE, n - i), min(CDSK_TILE, n - j),
-                    &out[i, j], &out[j, i] if j > i else NULL, n,
-                )
+    """Fill out with K."""
+    cdef packed_points packed
+    cdef Py_ssize_t first, last, strip
+    cdef double[::1] work = np.empty(cdsk_packed_size(X.shape[0], X.shape[1]))
+    with nogil:
+        pack(
+            &X[0, 0], X.shape[0], X.shape[1], &bandwidth[0], 1, True, &work[0],
+            n_threads, &packed,
+        )
+    strip = strip_tiles(packed.tiles, packed.d)
+    for first in range(0, packed.tiles, strip):
+        last = min(first + strip, packed.tiles)
+        with nogil:
+            gram_strip(&packed, first, last, &out[0, 0], n_threads)
         PyErr_CheckSignals()
 
 
 def gaussian_rows(
     const floating[:, ::1] A,     # (n_a, d) in
     const floating[:, ::1] B,     # (n_b, d) in
-    const double[::1] wa,         # (n_a,) in, 1 / (sqrt(2) bandwidth)
-    const double[::1] wb,         # (n_b,) in
+    const double[::1] bandwidth_a,    # (n_a,) in
+    const double[::1] bandwidth_b,    # (n_b,) in
     floating[:, ::1] out,         # (n_a, n_b) out
     int n_threads,
 ):
     """Fill out with the kernel between the rows of A and those of B."""
-    cdef Py_ssize_t n_a = A.shape[0]
-    cdef Py_ssize_t n_b = B.shape[0]
-    cdef Py_ssize_t d = A.shape[1]
-    cdef Py_ssize_t tiles = n_tiles(n_a)
-    cdef Py_ssize_t tiles_b = n_tiles(n_b)
-    cdef Py_ssize_t strip = strip_tiles(tiles_b, d)
-    cdef double[:, :, ::1] packed_a = pack(A, n_threads)
-    cdef double[:, :, ::1] packed_b = pack(B, n_threads)
-    cdef double[::1] scale_a = pad(wa)
-    cdef double[::1] scale_b = pad(wb)
-    cdef Py_ssize_t first, last, task, tile_a, tile_b, i, j
-    n_threads = useful_threads(n_threads, tile_work(tiles, tiles_b, d))
-    for first in range(0, tiles, strip):
-        last = min(first + strip, tiles)
-        for task in prange(
-            (last - first) * tiles_b, nogil=True, num_threads=n_threads,
-            schedule="dynamic", chunksize=4,
-        ):
-            tile_a = first + task // tiles_b
-            tile_b = task % tiles_b
-            i = tile_a * CDSK_TILE
-            j = tile_b * CDSK_TILE
-            gaussian_tile[floating](
-                &packed_a[tile_a, 0, 0], &packed_b[tile_b, 0, 0], d, &scale_a[i],
-                &scale_b[j], min(CDSK_TILE, n_a - i), min(CDSK_TILE, n_b - j),
-                &out[i, j], NULL, n_b,
-            )
+    cdef packed_points a, b
+    cdef Py_ssize_t first, last, strip
+    cdef double[::1] work_a = np.empty(cdsk_packed_size(A.shape[0], A.shape[1]))
+    cdef double[::1] work_b = np.empty(cdsk_packed_size(B.shape[0], B.shape[1]))
+    with nogil:
+        pack(
+            &A[0, 0], A.shape[0], A.shape[1], &bandwidth_a[0], 1, False, &work_a[0],
+            n_threads, &a,
+        )
+        pack(
+            &B[0, 0], B.shape[0], B.shape[1], &bandwidth_b[0], 1, False, &work_b[0],
+            n_threads, &b,
+        )
+    strip = strip_tiles(b.tiles, a.d)
+    for first in range(0, a.tiles, strip):
+        last = min(first + strip, a.tiles)
+        with nogil:
+            rows_strip(&a, &b, first, last, &out[0, 0], n_threads)
         PyErr_CheckSignals()
 
 
 def gaussian_log_votes(
     const floating[:, ::1] A,     # (n_a, d) in, new points
     const floating[:, ::1] B,     # (n_b, d) in, points of one cluster
-    const double[::1] wa,         # (n_a,) in, 1 / (sqrt(2) bandwidth)
-    const double[::1] wb,         # (n_b,) in
+    const double[::1] bandwidth_a,    # (n_a,) in
+    const double[::1] bandwidth_b,    # (n_b,) in
     const double[::1] alpha,      # (n_b,) in, > 0
     double[::1] out,              # (n_a,) out
     int n_threads,
 ):
     """Fill out with log sum_j alpha_j K(a_i, b_j), finite however far a_i is."""
-    cdef Py_ssize_t n_a = A.shape[0]
-    cdef Py_ssize_t n_b = B.shape[0]
-    cdef Py_ssize_t d = A.shape[1]
-    cdef Py_ssize_t tiles = n_tiles(n_a)
-    cdef Py_ssize_t tiles_b = n_tiles(n_b)
-    cdef Py_ssize_t strip = strip_tiles(tiles_b, d)
-    cdef double[:, :, ::1] packed_a = pack(A, n_threads)
-    cdef double[:, :, ::1] packed_b = pack(B, n_threads)
-    cdef double[::1] scale_a = pad(wa)
-    cdef double[::1] scale_b = pad(wb)
-    cdef double[::1] weight = pad(alpha)
-    cdef double[::1] peak = np.full(tiles * CDSK_TILE, -HUGE_VAL)
-    cdef double[::1] total = np.zeros(tiles * CDSK_TILE)
-    cdef Py_ssize_t first, last, tile_a, tile_b, i, j
-    n_threads = useful_threads(n_threads, tile_work(tiles, tiles_b, d))
-    for first in range(0, tiles, strip):
-        last = min(first + strip, tiles)
-        for tile_a in prange(
-            first, last, nogil=True, num_threads=n_threads, schedule="dynamic",
-        ):
-            i = tile_a * CDSK_TILE
-            for tile_b in range(tiles_b):
-                j = tile_b * CDSK_TILE
-                simd.log_votes(
-                    &packed_a[tile_a, 0, 0], &packed_b[tile_b, 0, 0], d, &scale_a[i],
-                    &scale_b[j], &weight[j], min(CDSK_TILE, n_b - j),
-                    &peak[i], &total[i],
-                )
+    cdef packed_points a, b
+    cdef Py_ssize_t first, last, strip
+    cdef double[::1] work_a = np.empty(cdsk_packed_size(A.shape[0], A.shape[1]))
+    cdef double[::1] work_b = np.empty(cdsk_packed_size(B.shape[0], B.shape[1]))
+    with nogil:
+        pack(
+            &A[0, 0], A.shape[0], A.shape[1], &bandwidth_a[0], 1, False, &work_a[0],
+            n_threads, &a,
+        )
+        pack(
+            &B[0, 0], B.shape[0], B.shape[1], &bandwidth_b[0], 1, False, &work_b[0],
+            n_threads, &b,
+        )
+    strip = strip_tiles(b.tiles, a.d)
+    for first in range(0, a.tiles, strip):
+        last = min(first + strip, a.tiles)
+        with nogil:
+            votes_strip(&a, &b, &alpha[0], first, last, &out[0], 1, n_threads)
         PyErr_CheckSignals()
-    for i in range(n_a):
-        out[i] = log(total[i]) + peak[i]
 
-
-# ---------------------------------------------------------------- products and S
 
 def product(
     const floating[:, ::1] K,     # (n, n) in
@@ -231,60 +415,26 @@ def product(
     double[:, ::1] out,           # (m, n) out
     int n_threads,
 ):
-    """Fill out with (K - diag K) V, sums in double precision.
-
-    The diagonal is left out here, and not subtracted afterwards, because the rest of a
-    row may be smaller than the rounding of its diagonal entry.
-    """
-    cdef Py_ssize_t n = K.shape[0]
-    cdef Py_ssize_t m = V.shape[0]
-    cdef Py_ssize_t blocks = (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS
-    cdef Py_ssize_t block, i, rows, first, m_part
-    for first in range(0, m, CDSK_MAX_COLUMNS):
-        m_part = min(CDSK_MAX_COLUMNS, m - first)
-        for block in prange(
-            blocks, nogil=True, schedule="static",
-            num_threads=useful_threads(n_threads, <double> n * n * m_part),
-        ):
-            i = block * CDSK_PRODUCT_ROWS
-            rows = min(CDSK_PRODUCT_ROWS, n - i)
-            if floating is double:
-                simd.product_f64(
-                    &K[0, 0], i, rows, n, &V[first, 0], m_part, &out[first, 0]
-                )
-            else:
-                simd.product_f32(
-                    &K[0, 0], i, rows, n, &V[first, 0], m_part, &out[first, 0]
-                )
+    """Fill out with (K - diag K) V."""
+    with nogil:
+        product_rows(
+            &K[0, 0], K.shape[0], &V[0, 0], V.shape[0], &out[0, 0], n_threads
+        )
 
 
 def similarity(
     const floating[:, ::1] K,     # (n, n) in
     const double[::1] alpha,      # (n,) in
     double lam,                   # the paper's lambda
-    floating[:, ::1] out,         # (n, n) out
+    floating[:, ::1] out,         # (n, n) out, may be K
     double[::1] degrees,          # (n,) out
     int n_threads,
 ):
     """Fill out with S and degrees with its row sums without the diagonal."""
-    cdef Py_ssize_t n = K.shape[0]
-    cdef Py_ssize_t i, j
-    cdef double value, degree
-    for i in prange(
-        n, nogil=True, schedule="static",
-        num_threads=useful_threads(n_threads, 4.0 * n * n),
-    ):
-        degree = 0.0
-        for j in range(n):
-            # alpha_i alpha_j first: the product commutes, so S is symmetric
-            value = (
-                2.0 * (alpha[i] + alpha[j] - lam * (alpha[i] * alpha[j])) * K[i, j]
-            )
-            out[i, j] = <floating> value
-            if j != i:
-                # = and not +=, which would make `degree` a reduction across threads
-                degree = degree + value
-        degrees[i] = degree
+    with nogil:
+        similarity_rows(
+            &K[0, 0], K.shape[0], &alpha[0], lam, &out[0, 0], &degrees[0], n_threads
+        )
 
 
 def components(
@@ -372,3 +522,177 @@ cdef class HadamardRows(RowSource):
         self.diagonal = scale * rows.diagonal * np.einsum("ln,ln->n", columns, columns)
         self.row = _hadamard_row
         self.user = &self.matrix
+
+
+# ---------------------------------------------------------------- from C
+# Contracts are in _kernel.pxd.
+
+cdef int gram_all(
+    const floating* X, Py_ssize_t n, Py_ssize_t d,
+    const double* bandwidth, Py_ssize_t bandwidth_step,
+    floating* K, double* work, int n_threads,
+) noexcept nogil:
+    cdef packed_points packed
+    if pack(X, n, d, bandwidth, bandwidth_step, True, work, n_threads, &packed):
+        return -1
+    gram_strip(&packed, 0, packed.tiles, K, n_threads)
+    return 0
+
+
+cdef int rows_all(
+    const floating* A, Py_ssize_t n_a, const floating* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t step_a,
+    const double* bandwidth_b, Py_ssize_t step_b,
+    floating* K, double* work, int n_threads,
+) noexcept nogil:
+    cdef packed_points a, b
+    cdef double* work_b = work + cdsk_packed_size(n_a, d)
+    if pack(A, n_a, d, bandwidth_a, step_a, False, work, n_threads, &a):
+        return -1
+    if pack(B, n_b, d, bandwidth_b, step_b, False, work_b, n_threads, &b):
+        return -1
+    rows_strip(&a, &b, 0, a.tiles, K, n_threads)
+    return 0
+
+
+cdef int votes_all(
+    const floating* A, Py_ssize_t n_a, const floating* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t step_a,
+    const double* bandwidth_b, Py_ssize_t step_b,
+    const double* alpha, const Py_ssize_t* offsets, Py_ssize_t n_clusters,
+    double* votes, double* work, int n_threads,
+) noexcept nogil:
+    cdef packed_points a, b
+    cdef double* work_b = work + cdsk_packed_size(n_a, d)
+    cdef Py_ssize_t y, i, first, size
+    if pack(A, n_a, d, bandwidth_a, step_a, False, work, n_threads, &a):
+        return -1
+    if n_clusters < 1 or offsets[0] != 0 or offsets[n_clusters] != n_b:
+        return -1
+    for i in range(n_b):
+        if not alpha[i] > 0.0:
+            return -1
+    for y in range(n_clusters):
+        first = offsets[y]
+        size = offsets[y + 1] - first
+        if size < 0:
+            return -1
+        if size == 0:
+            for i in range(n_a):
+                votes[i * n_clusters + y] = -HUGE_VAL
+        elif pack(
+            B + first * d, size, d, bandwidth_b + first * step_b, step_b, False,
+            work_b, n_threads, &b,
+        ):
+            return -1
+        else:
+            votes_strip(
+                &a, &b, alpha + first, 0, a.tiles, votes + y, n_clusters, n_threads
+            )
+    return 0
+
+
+cdef int cdsk_gram_f64(
+    const double* X, Py_ssize_t n, Py_ssize_t d,
+    const double* bandwidth, Py_ssize_t bandwidth_step,
+    double* K, double* work, int n_threads,
+) noexcept nogil:
+    return gram_all(X, n, d, bandwidth, bandwidth_step, K, work, n_threads)
+
+
+cdef int cdsk_gram_f32(
+    const float* X, Py_ssize_t n, Py_ssize_t d,
+    const double* bandwidth, Py_ssize_t bandwidth_step,
+    float* K, double* work, int n_threads,
+) noexcept nogil:
+    return gram_all(X, n, d, bandwidth, bandwidth_step, K, work, n_threads)
+
+
+cdef int cdsk_rows_f64(
+    const double* A, Py_ssize_t n_a, const double* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t bandwidth_a_step,
+    const double* bandwidth_b, Py_ssize_t bandwidth_b_step,
+    double* K, double* work, int n_threads,
+) noexcept nogil:
+    return rows_all(
+        A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
+        K, work, n_threads,
+    )
+
+
+cdef int cdsk_rows_f32(
+    const float* A, Py_ssize_t n_a, const float* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t bandwidth_a_step,
+    const double* bandwidth_b, Py_ssize_t bandwidth_b_step,
+    float* K, double* work, int n_threads,
+) noexcept nogil:
+    return rows_all(
+        A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
+        K, work, n_threads,
+    )
+
+
+cdef int cdsk_log_votes_f64(
+    const double* A, Py_ssize_t n_a, const double* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t bandwidth_a_step,
+    const double* bandwidth_b, Py_ssize_t bandwidth_b_step,
+    const double* alpha, const Py_ssize_t* offsets, Py_ssize_t n_clusters,
+    double* votes, double* work, int n_threads,
+) noexcept nogil:
+    return votes_all(
+        A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
+        alpha, offsets, n_clusters, votes, work, n_threads,
+    )
+
+
+cdef int cdsk_log_votes_f32(
+    const float* A, Py_ssize_t n_a, const float* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t bandwidth_a_step,
+    const double* bandwidth_b, Py_ssize_t bandwidth_b_step,
+    const double* alpha, const Py_ssize_t* offsets, Py_ssize_t n_clusters,
+    double* votes, double* work, int n_threads,
+) noexcept nogil:
+    return votes_all(
+        A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
+        alpha, offsets, n_clusters, votes, work, n_threads,
+    )
+
+
+cdef int cdsk_product_f64(
+    const double* K, Py_ssize_t n, const double* columns, Py_ssize_t m, double* out,
+    int n_threads,
+) noexcept nogil:
+    if n < 1 or m < 0 or n_threads < 1:
+        return -1
+    product_rows(K, n, columns, m, out, n_threads)
+    return 0
+
+
+cdef int cdsk_product_f32(
+    const float* K, Py_ssize_t n, const double* columns, Py_ssize_t m, double* out,
+    int n_threads,
+) noexcept nogil:
+    if n < 1 or m < 0 or n_threads < 1:
+        return -1
+    product_rows(K, n, columns, m, out, n_threads)
+    return 0
+
+
+cdef int cdsk_similarity_f64(
+    const double* K, Py_ssize_t n, const double* alpha, double lam, double* S,
+    double* degrees, int n_threads,
+) noexcept nogil:
+    if n < 1 or n_threads < 1:
+        return -1
+    similarity_rows(K, n, alpha, n * lam, S, degrees, n_threads)
+    return 0
+
+
+cdef int cdsk_similarity_f32(
+    const float* K, Py_ssize_t n, const double* alpha, double lam, float* S,
+    double* degrees, int n_threads,
+) noexcept nogil:
+    if n < 1 or n_threads < 1:
+        return -1
+    similarity_rows(K, n, alpha, n * lam, S, degrees, n_threads)
+    return 0

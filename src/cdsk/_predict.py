@@ -11,7 +11,7 @@ import numpy as np
 
 from cdsk import _kernel
 from cdsk._bandwidth import local_bandwidth
-from cdsk._validation import check_kernel_values, inverse_bandwidth
+from cdsk._validation import check_kernel_values
 
 # Kernel values made at a time: 64 MiB of them.
 _CHUNK_VALUES = 2**23
@@ -24,15 +24,15 @@ class GaussianVotes:
         self.bandwidth = bandwidth
         # local bandwidths of new points need all the old ones
         self.training = X if np.ndim(bandwidth) else None
-        inverse = inverse_bandwidth(np.broadcast_to(bandwidth, len(X)))
+        bandwidths = np.broadcast_to(bandwidth, len(X))
         members = [(weights > 0) & (labels == y) for y in range(n_clusters)]
-        self.clusters = [(X[m], inverse[m], weights[m]) for m in members]
+        self.clusters = [(X[m], bandwidths[m], weights[m]) for m in members]
 
     def log_votes(self, X, n_threads):
         """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
         votes = np.full((len(self.clusters), len(X)), -np.inf)
-        inverse = self._inverse_bandwidth(X)
-        for vote, (points, inverse_b, weights) in zip(
+        bandwidth = self._bandwidth(X)
+        for vote, (points, bandwidth_b, weights) in zip(
             votes, self.clusters, strict=True
         ):
             if len(points):
@@ -43,7 +43,7 @@ class GaussianVotes:
                     points.astype(dtype, copy=False),
                 )
                 _kernel.gaussian_log_votes(
-                    X, points, inverse, inverse_b, weights, vote, n_threads
+                    X, points, bandwidth, bandwidth_b, weights, vote, n_threads
                 )
         return votes.T
 
@@ -53,10 +53,10 @@ class GaussianVotes:
             return 0.0
         return -n_features * np.log(np.sqrt(2 * np.pi) * self.bandwidth)
 
-    def _inverse_bandwidth(self, X):
+    def _bandwidth(self, X):
         if self.training is None:
-            return np.full(len(X), inverse_bandwidth(self.bandwidth))
-        return inverse_bandwidth(local_bandwidth(self.training, self.bandwidth, X))
+            return np.full(len(X), self.bandwidth)
+        return local_bandwidth(self.training, self.bandwidth, X)
 
 
 class KernelVotes:

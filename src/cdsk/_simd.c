@@ -5,9 +5,10 @@
  * Written with the vector extension of gcc and clang, so that registers hold what is
  * meant to be in registers whatever the auto-vectoriser thinks of it.
  *
- * Distances are sums of squared differences, not |a|^2 + |b|^2 - 2ab: nothing cancels, so
- * data far from the origin need no centring and duplicates have distance exactly 0. The
- * subtraction is one instruction more per product than a matrix multiplication.
+ * Squared distances come in two forms. Sums of squared differences never cancel; the
+ * expansion |a|^2 + |b|^2 - 2ab saves the subtraction, but its error is that of the norms,
+ * and callers use it only where that is small enough. In both, duplicates have distance
+ * exactly 0: norms and products are summed in the same order.
  */
 #include "_simd.h"
 
@@ -106,9 +107,10 @@ static inline vec exp_below_zero(vec x, double floor)
     return choose(underflow, splat(0.0), p * power);
 }
 
-/* tile[i, j] += sum over `depth` features of (a_i - b_j)^2 for MR x NR points. */
-static inline void distance_block(const double *a, const double *b, ptrdiff_t depth,
-                                  double *tile)
+/* tile[i, j] += sum over `depth` features of (a_i - b_j)^2, or of a_i b_j, for MR x NR
+ * points. Inlined with a constant `differences`. */
+static inline __attribute__((always_inline)) void sum_block(
+    const double *a, const double *b, ptrdiff_t depth, int differences, double *tile)
 {
     vec sum[MR][NV];
     for (int r = 0; r < MR; r++)
@@ -121,8 +123,12 @@ static inline void distance_block(const double *a, const double *b, ptrdiff_t de
         for (int r = 0; r < MR; r++) {
             const double ak = a[k * TILE + r];
             for (int v = 0; v < NV; v++) {
-                const vec difference = bk[v] - ak;
-                sum[r][v] += difference * difference;
+                if (differences) {
+                    const vec difference = bk[v] - ak;
+                    sum[r][v] += difference * difference;
+                } else {
+                    sum[r][v] += bk[v] * ak;
+                }
             }
         }
     }
@@ -131,33 +137,61 @@ static inline void distance_block(const double *a, const double *b, ptrdiff_t de
             store(tile + r * TILE + v * WIDTH, sum[r][v]);
 }
 
-/* tile (TILE, TILE) out: -|a_i - b_j|^2 wa_i wb_j */
-static void exponents(const double *a, const double *b, ptrdiff_t d,
-                      const double *wa, const double *wb, double *tile)
+static inline __attribute__((always_inline)) void sum_tile(
+    const double *a, const double *b, ptrdiff_t d, int differences, double *tile)
 {
     memset(tile, 0, sizeof(double) * TILE * TILE);
     for (ptrdiff_t k = 0; k < d; k += DEPTH) {
         const ptrdiff_t depth = d - k < DEPTH ? d - k : DEPTH;
         for (int j = 0; j < TILE; j += NR)
             for (int i = 0; i < TILE; i += MR)
-                distance_block(a + k * TILE + i, b + k * TILE + j, depth,
-                               tile + i * TILE + j);
+                sum_block(a + k * TILE + i, b + k * TILE + j, depth, differences,
+                          tile + i * TILE + j);
     }
+}
+
+static void squared_norms(const double *a, ptrdiff_t d, double *out)
+{
+    for (int i = 0; i < TILE; i += WIDTH) {
+        vec sum = {0};
+        for (ptrdiff_t k = 0; k < d; k++) {
+            const vec x = load(a + k * TILE + i);
+            sum += x * x;
+        }
+        store(out + i, sum);
+    }
+}
+
+/* tile (TILE, TILE) out: -|a_i - b_j|^2 wa_i wb_j */
+static void exponents(const double *a, const double *b, ptrdiff_t d,
+                      const double *wa, const double *wb, const double *sa,
+                      const double *sb, double *tile)
+{
+    if (sa)
+        sum_tile(a, b, d, 0, tile);
+    else
+        sum_tile(a, b, d, 1, tile);
     for (int i = 0; i < TILE; i++)
         for (int j = 0; j < TILE; j += WIDTH) {
-            /* wa_i * wb_j first: the product commutes, so the tile is symmetric */
+            /* sums and products of the pair first: they commute, so K is symmetric */
             const vec w = load(wb + j) * wa[i];
-            store(tile + i * TILE + j, -load(tile + i * TILE + j) * w);
+            vec squared = load(tile + i * TILE + j);
+            if (sa) {
+                squared = (load(sb + j) + sa[i]) - 2.0 * squared;
+                squared = choose(squared > 0.0, squared, splat(0.0));
+            }
+            store(tile + i * TILE + j, -squared * w);
         }
 }
 
 #define GAUSSIAN(name, type, floor)                                                     \
     static void name(const double *a, const double *b, ptrdiff_t d, const double *wa,   \
-                     const double *wb, ptrdiff_t na, ptrdiff_t nb, type *out,           \
-                     type *mirror, ptrdiff_t stride)                                    \
+                     const double *wb, const double *sa, const double *sb,              \
+                     ptrdiff_t na, ptrdiff_t nb, type *out, type *mirror,               \
+                     ptrdiff_t stride)                                                  \
     {                                                                                   \
         double tile[TILE * TILE];                                                       \
-        exponents(a, b, d, wa, wb, tile);                                               \
+        exponents(a, b, d, wa, wb, sa, sb, tile);                                       \
         for (int i = 0; i < TILE * TILE; i += WIDTH)                                    \
             store(tile + i, exp_below_zero(load(tile + i), floor));                     \
         for (ptrdiff_t i = 0; i < na; i++)                                              \
@@ -177,7 +211,7 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
                       double *total)
 {
     double tile[TILE * TILE], weight[TILE];
-    exponents(a, b, d, wa, wb, tile);
+    exponents(a, b, d, wa, wb, NULL, NULL, tile);
     for (int j = 0; j < TILE; j++)
         weight[j] = j < nb ? alpha[j] : 0;
     for (int i = 0; i < TILE; i++) {
@@ -434,7 +468,7 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
 #define TEXT(a) TEXT_(a)
 
 const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
-    TEXT(CDSK_LEVEL), gaussian_f64, gaussian_f32, log_votes,   product_f64,
-    product_f32,      inner,        combine,      hadamard_row,
+    TEXT(CDSK_LEVEL), squared_norms, gaussian_f64, gaussian_f32, log_votes,
+    product_f64,      product_f32,   inner,        combine,      hadamard_row,
     smo_partner,      smo_update,
 };

@@ -31,17 +31,24 @@
 typedef struct {
     const char *name;
 
+    /* |a_i|^2 of a tile. a (d, TILE) in, packed   out (TILE,) out */
+    void (*squared_norms)(const double *a, ptrdiff_t d, double *out);
+
     /* Tile of K_ij = exp(-|a_i - b_j|^2 wa_i wb_j), values below the smallest normal
      * number of the output type are exactly 0.
      *   a, b     (d, TILE) in, packed          wa, wb  (TILE,) in
+     *   sa, sb   (TILE,) in, squared norms: |a_i - b_j|^2 is then expanded, which is
+     *            faster; or NULL: it is summed from differences
      *   out      (na, nb) out, row stride `stride`
      *   mirror   (nb, na) out, the transpose with the same stride, or NULL */
     void (*gaussian_f64)(const double *a, const double *b, ptrdiff_t d,
                          const double *wa, const double *wb,
+                         const double *sa, const double *sb,
                          ptrdiff_t na, ptrdiff_t nb,
                          double *out, double *mirror, ptrdiff_t stride);
     void (*gaussian_f32)(const double *a, const double *b, ptrdiff_t d,
                          const double *wa, const double *wb,
+                         const double *sa, const double *sb,
                          ptrdiff_t na, ptrdiff_t nb,
                          float *out, float *mirror, ptrdiff_t stride);
 

@@ -2,20 +2,24 @@
 """Declarations of _simd.h; the header says what each function does."""
 
 cdef extern from "_simd.h" nogil:
-    const Py_ssize_t CDSK_TILE
-    const Py_ssize_t CDSK_MAX_COLUMNS
-    const Py_ssize_t CDSK_PRODUCT_ROWS
+    enum:
+        CDSK_TILE
+        CDSK_MAX_COLUMNS
+        CDSK_PRODUCT_ROWS
 
     ctypedef struct cdsk_simd:
         const char* name
+        void squared_norms(const double* a, Py_ssize_t d, double* out) noexcept nogil
         void gaussian_f64(
-            const double* a, const double* b, Py_ssize_t d,
-            const double* wa, const double* wb, Py_ssize_t na, Py_ssize_t nb,
+            const double* a, const double* b, Py_ssize_t d, const double* wa,
+            const double* wb, const double* sa, const double* sb,
+            Py_ssize_t na, Py_ssize_t nb,
             double* out, double* mirror, Py_ssize_t stride,
         ) noexcept nogil
         void gaussian_f32(
-            const double* a, const double* b, Py_ssize_t d,
-            const double* wa, const double* wb, Py_ssize_t na, Py_ssize_t nb,
+            const double* a, const double* b, Py_ssize_t d, const double* wa,
+            const double* wb, const double* sa, const double* sb,
+            Py_ssize_t na, Py_ssize_t nb,
             float* out, float* mirror, Py_ssize_t stride,
         ) noexcept nogil
         void log_votes(

@@ -167,8 +167,24 @@ cdef Py_ssize_t run(
         s.j = simd.smo_update(
             s.g, q_j, q_i, 2.0 * t, s.take, s.give, s.n, &s.low, &s.high
         )
-    status[0] = CONVERGED if not s.high - s.low > tol else MAX_ITER
+    status[0] = MAX_ITER if s.high - s.low > tol else CONVERGED
     return max_steps
+
+
+cdef void start(
+    smo_state* s, Py_ssize_t n, double* x, double* g, const double* diagonal,
+    double upper, double* take, double* give,
+) noexcept nogil:
+    """Fill the state for weights x with gradient g."""
+    cdef Py_ssize_t i
+    cdef double largest = 1e-300
+    s.n, s.x, s.g, s.take, s.give = n, x, g, take, give
+    s.diagonal, s.upper = diagonal, upper
+    for i in range(n):
+        largest = max(largest, diagonal[i])
+        put_weight(s, i, x[i])
+    s.floor = CURVATURE_FLOOR * largest
+    s.j = simd.smo_update(g, NULL, NULL, 0.0, take, give, n, &s.low, &s.high)
 
 
 def solve(
@@ -185,34 +201,63 @@ def solve(
     sees them, also when Ctrl-C ends the solve.
     """
     cdef Py_ssize_t n = rows.n
-    cdef Py_ssize_t i, done, n_iter = 0
+    cdef Py_ssize_t n_iter = 0
     cdef Py_ssize_t slice_steps = max(1, SLICE // n)
     cdef int status = MAX_ITER
     cdef const double[::1] diagonal = rows.diagonal
-    cdef double[::1] take = np.empty(n)
-    cdef double[::1] give = np.empty(n)
-    cdef double[:, ::1] scratch = np.empty((2, n))
+    cdef double[:, ::1] work = np.empty((4, n))
     cdef smo_state s
-    s.n, s.upper = n, upper
-    s.x, s.g, s.take, s.give = &x[0], &g[0], &take[0], &give[0]
-    s.diagonal = &diagonal[0]
-    s.floor = CURVATURE_FLOOR * max(float(np.max(rows.diagonal)), 1e-300)
-    for i in range(n):
-        put_weight(&s, i, x[i])
-    s.j = simd.smo_update(
-        s.g, NULL, NULL, 0.0, s.take, s.give, n, &s.low, &s.high
-    )
+    start(&s, n, &x[0], &g[0], &diagonal[0], upper, &work[0, 0], &work[1, 0])
     while True:
         with nogil:
-            done = run(
+            n_iter += run(
                 &s, rows.row, rows.user, tol, min(slice_steps, max_iter - n_iter),
-                &scratch[0, 0], &scratch[1, 0], &status,
+                &work[2, 0], &work[3, 0], &status,
             )
-        n_iter += done
         if status != MAX_ITER or n_iter >= max_iter:
             break
         PyErr_CheckSignals()
     return Status(status), max(s.high - s.low, 0.0), n_iter
+
+
+cdef int cdsk_solve_qp(
+    Py_ssize_t n,
+    const double* (*row)(
+        void* user, Py_ssize_t i, double* scratch
+    ) noexcept nogil,
+    void* user, const double* diagonal, const double* p, double upper,
+    double tol, Py_ssize_t max_iter,
+    double* x, double* gradient, double* work,
+    double* gap, Py_ssize_t* n_iter,
+) noexcept nogil:
+    cdef smo_state s
+    cdef int status = MAX_ITER
+    cdef Py_ssize_t i, j
+    cdef double total = 0.0
+    cdef const double* q
+    if n < 1 or max_iter < 0 or not upper > 0.0 or not tol >= 0.0:
+        return -1
+    for i in range(n):
+        total += x[i]
+        if not 0.0 <= x[i] <= upper * (1.0 + 1e-9):
+            return -1
+    if not -1e-6 <= total - 1.0 <= 1e-6:
+        return -1
+    # g = p + 2Qx, from the rows of the weights that are not zero
+    for i in range(n):
+        x[i] = min(x[i], upper)
+        gradient[i] = p[i]
+    for i in range(n):
+        if x[i] > 0.0:
+            q = row(user, i, work)
+            for j in range(n):
+                gradient[j] += 2.0 * x[i] * q[j]
+    start(&s, n, x, gradient, diagonal, upper, work, work + n)
+    n_iter[0] = run(
+        &s, row, user, tol, max_iter, work + 2 * n, work + 3 * n, &status
+    )
+    gap[0] = max(s.high - s.low, 0.0)
+    return status
 
 
 def kkt_gap(

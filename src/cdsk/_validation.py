@@ -103,11 +103,6 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
     return np.ascontiguousarray(values)
 
 
-def inverse_bandwidth(values):
-    """The factors 1 / (sqrt(2) b) that the compiled kernels take."""
-    return np.sqrt(0.5) / values
-
-
 def check_simplex_point(values, n, upper, name):
     """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
     values = np.array(values, dtype=np.float64, order="C")
