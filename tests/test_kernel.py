@@ -14,7 +14,8 @@ from cdsk._smo import StoredRows
 # distances round by a few eps, times 69; float32 results are rounded once.
 RELATIVE = {np.float64: 1e-12, np.float32: 1e-7}
 
-SIZES = [(1, 1), (2, 3), (47, 1), (48, 2), (49, 5), (97, 4), (130, 300)]
+# From 16 features on distances may be expanded, in blocks of 256 features.
+SIZES = [(1, 1), (2, 3), (47, 1), (48, 2), (49, 5), (97, 4), (60, 16), (130, 300)]
 
 
 def assert_close_to_exact(K, exact, dtype):
@@ -58,9 +59,23 @@ def test_gram_far_from_the_origin(rng, dtype):
     assert (cdsk.gaussian_gram(far, 1.3) == cdsk.gaussian_gram(near, 1.3)).all()
 
 
-def test_duplicates_have_similarity_one(rng, dtype):
-    X = np.repeat(rng.normal(size=(30, 6)), 3, axis=0).astype(dtype) * 1e3
-    K = cdsk.gaussian_gram(X, 1e-2)
+@pytest.mark.parametrize("bandwidth", [0.3, 0.55, 0.6, 1.0, 3.0])
+def test_expanded_distances_are_used_only_where_they_are_exact(rng, dtype, bandwidth):
+    # clusters far apart: |x|^2 / (2 b^2) of the centred points crosses the limit of 50
+    centres = rng.normal(size=(4, 40)) / 8
+    X = centres.repeat(30, axis=0) + 0.3 * rng.normal(size=(120, 40)) / 40**0.5 + 100
+    K = cdsk.gaussian_gram(X.astype(dtype), bandwidth * 0.1)
+    exact = reference.gaussian_gram(X.astype(dtype), bandwidth * 0.1)
+    assert_close_to_exact(K, exact, dtype)
+    assert (K == K.T).all()
+    assert (np.diag(K) == 1).all()
+
+
+@pytest.mark.parametrize("d", [6, 40, 600])
+@pytest.mark.parametrize("bandwidth", [1e-2, 1e5])
+def test_duplicates_have_similarity_one(rng, dtype, d, bandwidth):
+    X = np.repeat(rng.normal(size=(30, d)), 3, axis=0).astype(dtype) * 1e3
+    K = cdsk.gaussian_gram(X, bandwidth)
     same = np.repeat(np.arange(30), 3)
     assert (K[same[:, np.newaxis] == same] == 1).all()
 

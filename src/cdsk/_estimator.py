@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cdsk._bandwidth import RULES, bandwidth_from_data
 from cdsk._dense import DenseKernel
 from cdsk._fit import alternate
+from cdsk._fork import one_thread_if_forked
 from cdsk._gaussian import gaussian_gram
 from cdsk._labels import assign_labels
 from cdsk._predict import GaussianVotes, KernelVotes, kernel_values
@@ -165,7 +166,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         before = self.__dict__.copy()
         try:
-            return self._fit(X)
+            with one_thread_if_forked():
+                return self._fit(X)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
             self.__dict__.clear()
@@ -257,7 +259,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "labels_")
         X = self._check_data(X, reset=False)
-        return self._votes.log_votes(X, resolve_n_threads(self.n_threads))
+        with one_thread_if_forked():
+            return self._votes.log_votes(X, resolve_n_threads(self.n_threads))
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.

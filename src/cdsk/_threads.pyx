@@ -19,6 +19,11 @@ def openmp_enabled():
     return bool(CDSK_OPENMP)
 
 
+def in_forked_child():
+    """True in a process that was forked after cdsk had been imported."""
+    return os.getpid() != _home_pid
+
+
 def resolve_n_threads(n_threads):
     """Return the number of threads to use as an int of at least 1.
 
@@ -34,7 +39,7 @@ def resolve_n_threads(n_threads):
             "n_threads must be a positive integer, or None or -1 for all threads; "
             f"got {n_threads!r}."
         )
-    if not CDSK_OPENMP or os.getpid() != _home_pid:
+    if not CDSK_OPENMP or in_forked_child():
         return 1
     if n_threads is None or n_threads == -1:
         return max(1, cdsk_omp_get_max_threads())
