@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/*)
 
-.PHONY: demo test test-slow test-checks lint sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint sdist clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -20,6 +20,21 @@ test-slow: $(VENV)/installed
 
 test-checks: ## build a second time with bounds checks on and run the fast tests
 	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true
+
+# Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
+# looked for: the interpreter itself leaves some.
+CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,block embedding kernel predict \
+    similarity smo weights))
+SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
+    -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
+
+sanitize:
+	$(MAKE) .venv-sanitize/installed VENV=.venv-sanitize \
+	    BUILD_OPTIONS="$(SANITIZE_OPTIONS)"
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    LD_PRELOAD="$$($(or $(CC),cc) -print-file-name=libasan.so) \
+	    $$($(or $(CC),cc) -print-file-name=libubsan.so)" \
+	    .venv-sanitize/bin/python -m pytest -q -p no:cacheprovider $(CORE_TESTS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -41,4 +56,4 @@ $(VENV)/installed: $(VENV)/created $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf .venv .venv-checks build dist demo.png
+	rm -rf .venv .venv-checks .venv-sanitize build dist demo.png
