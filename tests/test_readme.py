@@ -25,7 +25,9 @@ def test_example_prints_what_is_said(code, expected):
     assert printed.getvalue() == expected
 
 
-@pytest.mark.parametrize("module", ["_estimator", "_gaussian", "_qp", "plot"])
+@pytest.mark.parametrize(
+    "module", ["_estimator", "_gaussian", "_include", "_qp", "plot"]
+)
 def test_examples_of_docstrings(module):
     module = importlib.import_module(f"cdsk.{module}")
     result = doctest.testmod(module)

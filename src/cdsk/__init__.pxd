@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The compiled names other Cython code may use: ``from cdsk cimport cdsk_gram_f64``.
 
-A contract: names and signatures are pinned by tests/test_embedding_names.py. A new
+A contract: names and signatures are pinned by tests/test_exported_names.py. A new
 signature gets a new name.
 """
 from cdsk._kernel cimport (

@@ -3,6 +3,7 @@
 
 from cdsk._estimator import CDSK
 from cdsk._gaussian import gaussian_gram, gaussian_rows, similarity_matrix
+from cdsk._include import get_include
 from cdsk._qp import QPResult, solve_qp
 from cdsk._version import __version__
 
@@ -12,6 +13,7 @@ __all__ = [
     "__version__",
     "gaussian_gram",
     "gaussian_rows",
+    "get_include",
     "similarity_matrix",
     "solve_qp",
 ]

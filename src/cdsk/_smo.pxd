@@ -28,9 +28,10 @@ cdef class StoredRows(RowSource):
 # The solver for other compiled code: minimise p'x + x'Qx over sum(x) = 1,
 # 0 <= x <= upper. Q is symmetric positive semi-definite and seen through `row`, which
 # returns row i of it: `scratch` (n doubles) filled with it, or a pointer to where the
-# row lies. Returns 0 if the KKT gap is at most tol, 1 if max_iter steps were too few, 2
-# if rounding allows no further progress, -1 for sizes or a start out of range (then x
-# is unchanged). Calling again with the x returned goes on from there.
+# row lies. Two rows are in use at a time, with different scratch. Returns 0 if the KKT
+# gap is at most tol, 1 if max_iter steps were too few, 2 if rounding allows no further
+# progress, -1 for sizes or a start out of range (then x is unchanged). Calling again
+# with the x returned goes on from there.
 cdef int cdsk_solve_qp(
     Py_ssize_t n,
     const double* (*row)(
