@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/*)
+SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/include/*)
 
 .PHONY: demo test test-slow test-checks sanitize lint sdist clean
 .DELETE_ON_ERROR:
@@ -39,7 +39,7 @@ sanitize:
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint src/cdsk
+	$(BIN)/cython-lint src/cdsk examples
 	$(BIN)/mypy
 
 sdist: $(VENV)/installed
