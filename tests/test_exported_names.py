@@ -233,6 +233,20 @@ def test_qp_says_when_steps_were_too_few(rng):
     assert solve_qp(Q, p, 0.1, x0=x)[0] == 0
 
 
+@pytest.mark.parametrize("upper", [1.0, 2.0, 1e20, np.inf])
+def test_qp_with_a_bound_that_is_none(upper):
+    status, x, *_ = solve_qp(np.diag([1.0, 3.0]), np.zeros(2), upper)
+    assert status == 0
+    np.testing.assert_allclose(x, [0.75, 0.25], atol=1e-12)
+
+
+def test_qp_with_nan_does_not_converge():
+    Q = np.eye(4)
+    Q[1, 2] = Q[2, 1] = np.nan
+    status, _, _, gap, _ = solve_qp(Q, np.zeros(4))
+    assert (status, gap) == (2, np.inf)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -242,6 +256,7 @@ def test_qp_says_when_steps_were_too_few(rng):
         lambda X, a: gram(X, 0.0),
         lambda X, a: gram(X, np.nan),
         lambda X, a: gram(X, np.inf),
+        lambda X, a: gram(X, 1e-160),
         lambda X, a: gram(X, np.append(np.ones(len(X) - 1), -1.0), step=1),
         lambda X, a: gram(X, n_threads=0),
         lambda X, a: gram(X[:, :0]),
@@ -253,6 +268,8 @@ def test_qp_says_when_steps_were_too_few(rng):
         lambda X, a: votes(X, X, a, [1, len(X)]),
         lambda X, a: votes(X, X, a, [0, len(X) - 1]),
         lambda X, a: votes(X, X, a, [0, 5, 3, len(X)]),
+        lambda X, a: votes(X, X, a, [0, 10**9, len(X)]),
+        lambda X, a: votes(X, X, a, [0, -(10**9), len(X)]),
         lambda X, a: votes(X, X, a - a, [0, len(X)]),
         lambda X, a: votes(X, X, a, [0, len(X)], bandwidth=-1.0),
         lambda X, a: product(np.eye(2), np.ones((1, 2)), n=0),
@@ -275,6 +292,8 @@ def test_kernel_arguments_out_of_range_are_refused(X, call):
         {"upper": 0.3},  # three times this is less than 1
         {"tol": -1.0},
         {"tol": np.nan},
+        {"p": np.array([0.0, np.nan, 0.0])},
+        {"p": np.array([0.0, np.inf, 0.0])},
         {"max_iter": -1},
         {"x0": [0.5, 0.5, 0.5]},
         {"x0": [1.5, -0.5, 0.0]},
@@ -284,7 +303,7 @@ def test_kernel_arguments_out_of_range_are_refused(X, call):
 )
 def test_qp_arguments_out_of_range_are_refused(change):
     before = change.get("x0", np.full(3, 1 / 3))
-    status, x, *_ = solve_qp(np.eye(3), np.zeros(3), **change)
+    status, x, *_ = solve_qp(**{"Q": np.eye(3), "p": np.zeros(3)} | change)
     assert status == -1
     np.testing.assert_array_equal(x, before)
 

@@ -105,6 +105,12 @@ def test_two_variables_by_hand():
     )
 
 
+@pytest.mark.parametrize("upper", [1.0, 1e10, 1e20])
+def test_a_large_bound_is_none(upper):
+    result = cdsk.solve_qp(np.diag([1.0, 3.0]), np.zeros(2), upper)
+    np.testing.assert_allclose(result.x, [0.75, 0.25], atol=1e-12)
+
+
 def test_three_variables_by_hand():
     # gradient (2 x_i + p_i) equal on the support: x = (5/8, 3/8, 0)
     x = cdsk.solve_qp(np.eye(3), np.array([0.0, 0.5, 3.0])).x

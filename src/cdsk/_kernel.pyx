@@ -23,7 +23,6 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange
-from libc.float cimport DBL_MAX
 from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
 from cdsk._simd cimport (
@@ -42,6 +41,10 @@ cdef const cdsk_simd* simd = cdsk_simd_select()
 # |x|^2 / (2 b^2) of centred points for which it is exact enough; see expansion_is_safe.
 cdef Py_ssize_t EXPANSION_PAYS = 16
 cdef double LARGEST_NORM = 50.0
+
+# As in _validation.py: beyond these the factors of the exponent overflow.
+cdef double SMALLEST_BANDWIDTH = 1e-150
+cdef double LARGEST_BANDWIDTH = 1e150
 
 # Multiplications between two looks at pending signals: some 100 ms on one core.
 cdef double STRIP = 1e9
@@ -136,7 +139,9 @@ cdef int pack(
     for i in range(packed.tiles * CDSK_TILE):
         packed.scale[i] = 0.0
     for i in range(n):
-        if not 0.0 < bandwidth[i * bandwidth_step] <= DBL_MAX:
+        if not (
+            SMALLEST_BANDWIDTH <= bandwidth[i * bandwidth_step] <= LARGEST_BANDWIDTH
+        ):
             return -1
         packed.scale[i] = M_SQRT1_2 / bandwidth[i * bandwidth_step]
     if not may_expand or not expansion_is_safe(X, packed, centre):
@@ -569,14 +574,16 @@ cdef int votes_all(
         return -1
     if n_clusters < 1 or offsets[0] != 0 or offsets[n_clusters] != n_b:
         return -1
+    for y in range(n_clusters):
+        # all of them before any is used: a descent later means one beyond n_b before
+        if offsets[y] > offsets[y + 1]:
+            return -1
     for i in range(n_b):
         if not alpha[i] > 0.0:
             return -1
     for y in range(n_clusters):
         first = offsets[y]
         size = offsets[y + 1] - first
-        if size < 0:
-            return -1
         if size == 0:
             for i in range(n_a):
                 votes[i * n_clusters + y] = -HUGE_VAL

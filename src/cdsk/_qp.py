@@ -90,6 +90,8 @@ def solve_qp(
             f"p must have shape ({n},), one entry per row of Q; got shape {p.shape}."
         )
     upper = 1.0 if upper is None else check_number(upper, "upper", above=0)
+    # more is no bound, and the solver's rounding is relative to it
+    upper = min(upper, 1.0)
     if upper * n < 1 - 1e-12:
         raise ValueError(
             f"upper must be at least 1 / n = {1 / n:.6g}, else no x sums to 1; got "

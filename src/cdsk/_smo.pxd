@@ -29,9 +29,10 @@ cdef class StoredRows(RowSource):
 # 0 <= x <= upper. Q is symmetric positive semi-definite and seen through `row`, which
 # returns row i of it: `scratch` (n doubles) filled with it, or a pointer to where the
 # row lies. Two rows are in use at a time, with different scratch. Returns 0 if the KKT
-# gap is at most tol, 1 if max_iter steps were too few, 2 if rounding allows no further
-# progress, -1 for sizes or a start out of range (then x is unchanged). Calling again
-# with the x returned goes on from there.
+# gap is at most tol, 1 if max_iter steps were too few, 2 if rounding (or, with an
+# infinite gap, a row that is not finite) allows no further progress, -1 for sizes, p or
+# a start out of range (then x is unchanged). Calling again with the x returned goes on
+# from there.
 cdef int cdsk_solve_qp(
     Py_ssize_t n,
     const double* (*row)(
@@ -40,7 +41,7 @@ cdef int cdsk_solve_qp(
     void* user,                   # handed to row
     const double* diagonal,       # (n,) in, of Q
     const double* p,              # (n,) in
-    double upper,
+    double upper,                 # more than 1 means 1
     double tol,                   # absolute KKT gap
     Py_ssize_t max_iter,
     double* x,                    # (n,) in/out, feasible start and solution

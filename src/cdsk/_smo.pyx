@@ -29,7 +29,8 @@ training support vector machines, JMLR 6 (2005), 1889-1918.
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport HUGE_VAL
+from libc.float cimport DBL_MAX
+from libc.math cimport HUGE_VAL, fabs
 
 from cdsk._simd cimport cdsk_simd, cdsk_simd_select
 
@@ -237,9 +238,11 @@ cdef int cdsk_solve_qp(
     cdef const double* q
     if n < 1 or max_iter < 0 or not upper > 0.0 or not tol >= 0.0:
         return -1
+    # no x_i exceeds 1 anyway, and the snap to a bound is relative to it
+    upper = min(upper, 1.0)
     for i in range(n):
         total += x[i]
-        if not 0.0 <= x[i] <= upper * (1.0 + 1e-9):
+        if not (0.0 <= x[i] <= upper * (1.0 + 1e-9) and fabs(p[i]) <= DBL_MAX):
             return -1
     if not -1e-6 <= total - 1.0 <= 1e-6:
         return -1
@@ -257,6 +260,11 @@ cdef int cdsk_solve_qp(
         &s, row, user, tol, max_iter, work + 2 * n, work + 3 * n, &status
     )
     gap[0] = max(s.high - s.low, 0.0)
+    for i in range(n):
+        # NaN compares as no gap; say what it is
+        if not fabs(gradient[i]) <= DBL_MAX:
+            gap[0] = HUGE_VAL
+            return STALLED
     return status
 
 

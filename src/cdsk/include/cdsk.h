@@ -48,7 +48,7 @@ CDSK_FUNCTION Py_ssize_t (*cdsk_packed_size)(Py_ssize_t n, Py_ssize_t d);
 
 /* K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j)), exactly symmetric with unit diagonal.
  *   X          (n, d) in
- *   bandwidth  (1,) or (n,) in, > 0 and finite
+ *   bandwidth  (1,) or (n,) in, between 1e-150 and 1e150
  *   K          (n, n) out
  *   work       cdsk_packed_size(n, d) */
 CDSK_FUNCTION int (*cdsk_gram_f64)(
@@ -63,7 +63,7 @@ CDSK_FUNCTION int (*cdsk_gram_f32)(
 /* K_ij = exp(-|a_i - b_j|^2 / (2 bandwidth_a_i bandwidth_b_j)).
  *   A            (n_a, d) in
  *   B            (n_b, d) in
- *   bandwidth_a  (1,) or (n_a,) in, > 0 and finite; bandwidth_b likewise
+ *   bandwidth_a  (1,) or (n_a,) in, 1e-150 to 1e150; bandwidth_b likewise
  *   K            (n_a, n_b) out
  *   work         cdsk_packed_size(n_a, d) + cdsk_packed_size(n_b, d) */
 CDSK_FUNCTION int (*cdsk_rows_f64)(
@@ -134,7 +134,8 @@ typedef const double *(*cdsk_row)(void *user, Py_ssize_t i, double *scratch);
 /* Minimise p'x + x'Qx over sum(x) = 1, 0 <= x <= upper, Q positive semi-definite.
  *   row, user  rows of Q; user is handed to row
  *   diagonal   (n,) in, of Q
- *   p          (n,) in
+ *   p          (n,) in, finite
+ *   upper      more than 1 means 1
  *   tol        KKT gap at which to stop; absolute, so relate it to the size of p
  *   max_iter   most steps; about n are usual from uniform weights
  *   x          (n,) in/out, feasible start and solution
@@ -143,8 +144,9 @@ typedef const double *(*cdsk_row)(void *user, Py_ssize_t i, double *scratch);
  *   gap        (1,) out, KKT gap at x: the objective is at most this far above its
  *              minimum
  *   n_iter     (1,) out
- * Returns 0 if gap <= tol, 1 if max_iter steps were not enough, 2 if rounding allows no
- * further progress, -1 for sizes, bounds or a start out of range (then x is unchanged).
+ * Returns 0 if gap <= tol, 1 if max_iter steps were not enough, 2 if rounding (or, with an
+ * infinite gap, a row that is not finite) allows no further progress, -1 for sizes, bounds,
+ * p or a start out of range (then x is unchanged).
  * A call cannot be interrupted; calling again with the x returned goes on from there. */
 CDSK_FUNCTION int (*cdsk_solve_qp)(
     Py_ssize_t n, cdsk_row row, void *user, const double *diagonal, const double *p,
