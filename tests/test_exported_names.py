@@ -77,6 +77,15 @@ def test_cython_code_gets_every_name():
     assert found == {module: set(names) for module, names in PINNED.items()}, POLICY
 
 
+def test_installed_pxd_files_declare_nothing_else():
+    for module, names in PINNED.items():
+        text = (PACKAGE / f"{module.split('.')[1]}.pxd").read_text(encoding="utf-8")
+        declared = re.findall(r"^c\w+ .*", text, flags=re.MULTILINE)
+        found = [re.match(r"cdef \w+ (cdsk_\w+)\(", line) for line in declared]
+        assert all(found), POLICY
+        assert {match.group(1) for match in found} == set(names), POLICY
+
+
 def test_header_declares_every_name():
     code = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.DOTALL)
     row = re.search(r"typedef const double \*\(\*cdsk_row\)\(([^)]*)\);", code)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import cdsk
 import reference
 from cdsk import _kernel
-from cdsk._smo import StoredRows
+from cdsk._rows import StoredRows
 
 # Relative error allowed for values above 1e-30 (exponents down to -69): float64
 # distances round by a few eps, times 69; float32 results are rounded once.

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from cdsk import _kernel
-from cdsk._smo import StoredRows
+from cdsk._rows import StoredRows
 
 
 class DenseKernel:

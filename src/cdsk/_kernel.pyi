@@ -3,7 +3,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cdsk._smo import RowSource
+from cdsk._rows import RowSource
 
 Array = NDArray[np.float64]
 # float32 or float64, the same for all arguments so marked

@@ -25,6 +25,7 @@ from cython cimport floating
 from cython.parallel cimport prange
 from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
+from cdsk._rows cimport RowSource, row_function
 from cdsk._simd cimport (
     CDSK_MAX_COLUMNS,
     CDSK_PRODUCT_ROWS,
@@ -32,7 +33,6 @@ from cdsk._simd cimport (
     cdsk_simd,
     cdsk_simd_select,
 )
-from cdsk._smo cimport RowSource, row_function
 from cdsk._threads cimport useful_threads
 
 cdef const cdsk_simd* simd = cdsk_simd_select()

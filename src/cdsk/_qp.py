@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
 from cdsk import _smo
+from cdsk._rows import StoredRows
 from cdsk._validation import (
     check_integer,
     check_number,
@@ -102,7 +103,7 @@ def solve_qp(
     start = np.full(n, 1.0 / n) if x0 is None else x0
     x = check_simplex_point(start, n, upper, "x0")
 
-    rows = _smo.StoredRows(Q)
+    rows = StoredRows(Q)
     n_iter = 0
     while True:
         Qx = _product(Q, x)

@@ -3,6 +3,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from cdsk._rows import RowSource
+
 Array = NDArray[np.float64]
 
 class Status(IntEnum):
@@ -13,16 +15,6 @@ class Status(IntEnum):
 CONVERGED: Status
 MAX_ITER: Status
 STALLED: Status
-
-class RowSource:
-    @property
-    def n(self) -> int: ...
-    @property
-    def diagonal(self) -> Array: ...
-    def row_array(self, i: int) -> Array: ...
-
-class StoredRows(RowSource):
-    def __init__(self, matrix: NDArray[np.floating]) -> None: ...
 
 def solve(
     rows: RowSource, x: Array, g: Array, upper: float, tol: float, max_iter: int

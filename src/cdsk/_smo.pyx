@@ -32,6 +32,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_MAX
 from libc.math cimport HUGE_VAL, fabs
 
+from cdsk._rows cimport RowSource, row_function
 from cdsk._simd cimport cdsk_simd, cdsk_simd_select
 
 cdef const cdsk_simd* simd = cdsk_simd_select()
@@ -51,54 +52,6 @@ cpdef enum Status:
     CONVERGED = 0
     MAX_ITER = 1
     STALLED = 2
-
-
-cdef class RowSource:
-    """Rows and diagonal of a symmetric matrix; subclasses set every field."""
-
-    def row_array(self, Py_ssize_t i):
-        """Return a copy of row i."""
-        cdef Py_ssize_t j
-        if not 0 <= i < self.n:
-            raise IndexError(f"row {i} of a matrix with {self.n} rows")
-        cdef double[::1] out = np.empty(self.n)
-        cdef const double* row = self.row(self.user, i, &out[0])
-        for j in range(self.n):
-            out[j] = row[j]
-        return np.asarray(out)
-
-
-cdef const double* _stored_row(
-    void* user, Py_ssize_t i, double* scratch
-) noexcept nogil:
-    cdef stored_matrix* matrix = <stored_matrix*> user
-    cdef Py_ssize_t j
-    if matrix.f64 != NULL:
-        return matrix.f64 + i * matrix.n
-    for j in range(matrix.n):
-        scratch[j] = matrix.f32[i * matrix.n + j]
-    return scratch
-
-
-cdef class StoredRows(RowSource):
-    """Rows of a C-contiguous float32 or float64 matrix, which is not copied."""
-
-    def __cinit__(self, matrix):
-        cdef const double[:, ::1] f64
-        cdef const float[:, ::1] f32
-        self.owner = matrix
-        self.matrix.f64 = NULL
-        self.matrix.f32 = NULL
-        self.n = self.matrix.n = matrix.shape[0]
-        if matrix.dtype == np.float32:
-            f32 = matrix
-            self.matrix.f32 = &f32[0, 0]
-        else:
-            f64 = matrix
-            self.matrix.f64 = &f64[0, 0]
-        self.diagonal = np.ascontiguousarray(np.diagonal(matrix), dtype=np.float64)
-        self.row = _stored_row
-        self.user = &self.matrix
 
 
 cdef struct smo_state:

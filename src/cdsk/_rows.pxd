@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The solver's view of a matrix: its size, its diagonal, and one row at a time.
+
+Private, and apart from _smo.pxd: Cython compares the size of every class that an
+installed .pxd declares when a module that cimports from it is loaded.
+"""
+
+# Returns row i of the matrix behind `user`: either `scratch` (n doubles) filled with
+# it, or a pointer to where the row already lies. Valid until scratch is used again.
+ctypedef const double* (*row_function)(
+    void* user, Py_ssize_t i, double* scratch
+) noexcept nogil
+
+cdef struct stored_matrix:
+    Py_ssize_t n
+    const double* f64    # one of the two is NULL
+    const float* f32
+
+
+cdef class RowSource:
+    cdef readonly Py_ssize_t n
+    cdef readonly object diagonal     # (n,) float64 array
+    cdef row_function row
+    cdef void* user
+
+
+cdef class StoredRows(RowSource):
+    cdef stored_matrix matrix
+    cdef object owner                 # keeps the memory of the matrix alive

@@ -1,0 +1,14 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+class RowSource:
+    @property
+    def n(self) -> int: ...
+    @property
+    def diagonal(self) -> Array: ...
+    def row_array(self, i: int) -> Array: ...
+
+class StoredRows(RowSource):
+    def __init__(self, matrix: NDArray[np.floating]) -> None: ...
