@@ -70,7 +70,7 @@ class WeightProblem:
         rows = HadamardRows(self.kernel.rows(), self.columns, self.lam)
         alpha = alpha.copy()
         gradient = self.gradient(alpha)
-        upper = 1.0 / self.lam
+        upper = min(1.0 / self.lam, 1.0)
         max_iter = _STEPS_PER_POINT * len(alpha)
         n_iter = 0
         for _ in range(_REFINEMENTS):
