@@ -1,7 +1,33 @@
+import contextlib
 import os
+import signal
+import threading
 
 import numpy as np
 import pytest
+
+
+@pytest.fixture
+def interrupt_after():
+    """``with interrupt_after(seconds):`` sends this process a Ctrl-C.
+
+    Python's own handler is installed for it: a process that was started in the
+    background ignores the signal.
+    """
+
+    @contextlib.contextmanager
+    def context(seconds):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            signal.signal(signal.SIGINT, before)
+
+    return context
 
 
 @pytest.fixture

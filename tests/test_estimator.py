@@ -1,7 +1,4 @@
-import os
 import pickle
-import signal
-import threading
 
 import numpy as np
 import pandas as pd
@@ -175,15 +172,10 @@ def test_a_failed_fit_keeps_the_one_before(blobs):
     assert (model.predict(blobs) == labels).all()
 
 
-def test_an_interrupted_fit_leaves_nothing_behind(rng):
+def test_an_interrupted_fit_leaves_nothing_behind(rng, interrupt_after):
     model = CDSK(6, random_state=0, bandwidth="local")
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(rng.uniform(size=(4000, 2)))
-    finally:
-        timer.cancel()
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.5):
+        model.fit(rng.uniform(size=(4000, 2)))
     assert "labels_" not in vars(model)
     assert "n_features_in_" not in vars(model)
 
