@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Seeded data and the problems of the stages made from them; nothing is downloaded."""
+
+import numpy as np
+from sklearn.datasets import load_digits, make_blobs
+
+from cdsk import gaussian_gram
+from cdsk._bandwidth import bandwidth_from_data
+from cdsk._dense import DenseKernel
+from cdsk._embedding import spectral_step
+from cdsk._similarity import Similarity
+from cdsk._weights import WeightProblem
+
+CLUSTERS = 10
+LAM = 0.3
+
+
+def blobs(n, d=50, dtype=np.float64):
+    """Ten Gaussian clusters and their labels.
+
+    They overlap at d = 50: spectral clustering finds them with a Rand index of 0.95.
+    """
+    X, y = make_blobs(n, d, centers=CLUSTERS, center_box=(-1.0, 1.0), random_state=0)
+    return X.astype(dtype), y
+
+
+def digits():
+    """The images of digits that come with scikit-learn, and their labels."""
+    return load_digits(return_X_y=True)
+
+
+def bandwidth(X):
+    """The default of CDSK, from at most 2000 points: a number any kernel can take."""
+    return bandwidth_from_data(X[:2000], "auto")
+
+
+def uniform(n):
+    """The weights a fit begins with."""
+    return np.full(n, 1.0 / n)
+
+
+def kernel(X, n_threads):
+    """The kernel matrix of X as the stages take it."""
+    K = gaussian_gram(X, bandwidth(X), n_threads=n_threads)
+    return DenseKernel(K, n_threads, points=X)
+
+
+def embedding(kernel, weights=None, start=None):
+    """The spectral step for some weights, uniform ones by default."""
+    weights = uniform(kernel.n) if weights is None else weights
+    similarity = Similarity(kernel, weights, kernel.n * LAM)
+    return spectral_step(similarity, CLUSTERS, np.random.RandomState(0), start)
+
+
+def weight_problem(kernel):
+    """The first weight step of a fit."""
+    return WeightProblem(kernel, embedding(kernel).columns, kernel.n * LAM)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fit and predict as a user calls them, and the nearest method of scikit-learn."""
+
+from sklearn.cluster import SpectralClustering
+from sklearn.metrics import adjusted_rand_score
+
+from cdsk import CDSK
+
+from . import data
+
+
+class Fit:
+    params = ([1000, 4000], ["float64", "float32"], [1, 2])
+    param_names = ("n", "dtype", "n_threads")
+
+    def setup(self, n, dtype, n_threads):
+        self.X, self.y = data.blobs(n, dtype=dtype)
+        self.model = CDSK(data.CLUSTERS, random_state=0, n_threads=n_threads)
+
+    def time_fit(self, n, dtype, n_threads):
+        self.model.fit(self.X)
+
+    def peakmem_setup(self, n, dtype, n_threads):
+        pass  # the level above which the next one rises
+
+    def peakmem_fit(self, n, dtype, n_threads):
+        self.model.fit(self.X)
+
+    def track_rand_index(self, n, dtype, n_threads):
+        return adjusted_rand_score(self.y, self.model.fit(self.X).labels_)
+
+
+class Predict:
+    params = ([1000, 4000], ["float64", "float32"], [1, 2])
+    param_names = ("n_support", "dtype", "n_threads")
+
+    def setup(self, n_support, dtype, n_threads):
+        X, y = data.blobs(6 * n_support, dtype=dtype)
+        self.X, self.y = X[n_support:], y[n_support:]
+        # no rounds: every point carries weight
+        model = CDSK(data.CLUSTERS, max_iter=0, random_state=0, n_threads=n_threads)
+        self.model = model.fit(X[:n_support])
+
+    def time_predict(self, n_support, dtype, n_threads):
+        self.model.predict(self.X)
+
+    def peakmem_predict(self, n_support, dtype, n_threads):
+        self.model.predict(self.X)
+
+    def track_rand_index(self, n_support, dtype, n_threads):
+        return adjusted_rand_score(self.y, self.model.predict(self.X))
+
+
+class SpectralClusteringFit:
+    """The peer, with the bandwidth of CDSK."""
+
+    params = ([1000, 4000],)
+    param_names = ("n",)
+
+    def setup(self, n):
+        self.X, self.y = data.blobs(n)
+        gamma = 0.5 / data.bandwidth(self.X) ** 2
+        self.model = SpectralClustering(data.CLUSTERS, gamma=gamma, random_state=0)
+
+    def time_fit(self, n):
+        self.model.fit(self.X)
+
+    def peakmem_fit(self, n):
+        self.model.fit(self.X)
+
+    def track_rand_index(self, n):
+        return adjusted_rand_score(self.y, self.model.fit(self.X).labels_)

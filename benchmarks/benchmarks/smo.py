@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The QP of the weight step, rows of K o G made on demand, and one in memory."""
+
+import numpy as np
+
+from cdsk import solve_qp
+
+from . import data, quality
+
+
+def make_problem(name, n_threads):
+    X, _ = data.digits() if name == "digits" else data.blobs(int(name))
+    return data.weight_problem(data.kernel(X, n_threads))
+
+
+class WeightStep:
+    """``problem``: the digits, or overlapping blobs of so many points."""
+
+    params = (["1000", "4000", "digits"], [1e-4, 1e-6], [1, 2])
+    param_names = ("problem", "tol", "n_threads")
+
+    def setup(self, name, tol, n_threads):
+        self.problem = make_problem(name, n_threads)
+
+    def run(self, tol):
+        return self.problem.solve(data.uniform(self.problem.kernel.n), tol)
+
+    def time_solve(self, name, tol, n_threads):
+        self.run(tol)
+
+    def track_steps(self, name, tol, n_threads):
+        return self.run(tol).n_iter
+
+    def track_gap(self, name, tol, n_threads):
+        return self.run(tol).gap
+
+
+class StoredMatrix:
+    params = ([1000, 2000],)
+    param_names = ("n",)
+
+    def setup(self, n):
+        problem = make_problem(str(n), 1)
+        columns = problem.columns
+        self.Q = problem.lam * problem.kernel.K * (columns.T @ columns)
+        self.q, self.upper = problem.q, 1.0 / problem.lam
+        self.tol = 1e-4 * float(np.abs(self.q).max())
+
+    def run(self):
+        return solve_qp(self.Q, self.q, self.upper, tol=self.tol)
+
+    def time_solve(self, n):
+        self.run()
+
+    def track_gap(self, n):
+        return quality.relative_gap(self.Q, self.q, self.run().x, self.upper)

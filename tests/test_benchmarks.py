@@ -1,0 +1,54 @@
+"""Every asv benchmark runs, at its smallest parameters, without asv."""
+
+import importlib
+import inspect
+import math
+
+import pytest
+
+PREFIXES = ("time_", "timeraw_", "peakmem_", "track_")
+
+
+def classes_of(name):
+    module = importlib.import_module(f"benchmarks.{name}")
+    return [
+        kind
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__
+    ]
+
+
+CLASSES = [
+    kind
+    for name in ("kernel", "smo", "embedding", "estimator", "imports")
+    for kind in classes_of(name)
+]
+METHODS = [
+    pytest.param(kind, method, id=f"{kind.__name__}.{method}")
+    for kind in CLASSES
+    for method in dir(kind)
+    if method.startswith(PREFIXES)
+]
+
+
+@pytest.mark.parametrize(("kind", "method"), METHODS)
+def test_benchmark_runs(kind, method):
+    benchmark = kind()
+    smallest = [values[0] for values in kind.params]
+    assert len(smallest) == len(kind.param_names)
+    if hasattr(benchmark, "setup"):
+        benchmark.setup(*smallest)
+    result = getattr(benchmark, method)(*smallest)
+    if method.startswith("track_"):
+        assert math.isfinite(result)
+    elif method.startswith("timeraw_"):
+        assert compile(result, method, "exec")
+    else:
+        assert result is None
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_time_has_a_quality_beside_it(kind):
+    methods = dir(kind)
+    assert any(name.startswith("time") for name in methods)
+    assert any(name.startswith("track_") for name in methods)
