@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/include/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-check sdist clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -42,13 +42,20 @@ lint: $(VENV)/installed
 	$(BIN)/cython-lint src/cdsk examples
 	$(BIN)/mypy
 
+bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (half an hour)
+	$(BIN)/python benchmarks/compare.py
+
+bench-check: $(VENV)/installed  ## the benchmarks still run
+	$(BIN)/asv check --config benchmarks/asv.conf.json -E existing:same
+	$(BIN)/python benchmarks/compare.py --quick --out build/bench-check
+
 sdist: $(VENV)/installed
 	$(BIN)/python -m build
 
 $(VENV)/created: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade "pip>=25.1"
-	$(PIP) install --group test --group lint build
+	$(PIP) install --group test --group lint --group bench build
 	touch $@
 
 $(VENV)/installed: $(VENV)/created $(SOURCES)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cdsk beside its peers: times, memory and errors in one table.
+
+Every line runs us and the peer in turn in this process, with one thread and with all,
+and takes the best time of each; peak memory is that of a process of its own.
+"""
+
+import argparse
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from cdsk._threads import resolve_n_threads
+from growth import growth
+from lines import LINES
+from measure import in_turn, peak_memory
+from report import Row, growth_table, machine, table, write
+
+
+def main():
+    """Run what the command line asks for."""
+    options = _options()
+    where = machine()
+    if options.quick:
+        where += ". Small sizes: a test of this program, the targets do not apply."
+    print(where, end="\n\n", flush=True)
+    rows = []
+    names = [] if options.growth else options.only or LINES
+    for name in names:
+        added = list(_rows(name, options.quick))
+        # the head of the table only once
+        print("\n".join(table(added).splitlines()[2 if rows else 0 :]), flush=True)
+        rows += added
+    exponents = []
+    if options.growth or not options.only:
+        exponents = growth(options.quick, resolve_n_threads(None))
+        print("\n" + growth_table(exponents))
+    write(options.out, where, rows, exponents)
+
+
+def _rows(name, quick):
+    """The rows of a line, one per number of threads."""
+    line = LINES[name](quick=quick)
+    most = resolve_n_threads(None)
+    for n_threads in sorted({1, most}) if line.threaded else [most]:
+        row = Row(name, line.what, line.peer_name, n_threads, line.target, line.at_most)
+        with threadpool_limits(n_threads):
+            _measure(line, row, quick)
+        yield row
+
+
+def _measure(line, row, quick):
+    n_threads = row.n_threads
+    if hasattr(line, "matrix_bytes"):
+        row.memory = peak_memory(row.name, "ours", n_threads, quick)
+        row.peer_memory = line.matrix_bytes
+        return
+    if line.measure:
+        row.measure = line.measure
+        # results of a first run, which also starts thread pools
+        row.quality, row.peer_quality, row.remark = line.quality(
+            line.ours(n_threads), line.peer(n_threads)
+        )
+        # a process each: too slow for a quick run, and too little to be seen in it
+        if not quick:
+            row.memory, row.peer_memory = (
+                peak_memory(row.name, side, n_threads, quick)
+                for side in ("ours", "peer")
+            )
+    row.limit = line.limit(n_threads)
+    row.seconds, row.peer_seconds = in_turn(
+        lambda: line.seconds("ours", n_threads),
+        lambda: line.seconds("peer", n_threads),
+        seconds=0.0 if quick else 20.0,
+    )
+
+
+def _options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", choices=LINES, help=", ".join(LINES)
+    )
+    parser.add_argument("--growth", action="store_true", help="only the exponents")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(__file__).parent / "results",
+        help="folder for compare.md and compare.json",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

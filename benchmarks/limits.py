@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the machine allows: time of the arithmetic and the traffic nobody can avoid."""
+
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+
+import numpy as np
+
+from cdsk._dense import DenseKernel
+from measure import best_of
+
+_REPEATS = 3
+
+
+def product(n, m, d):
+    """Seconds of a matrix product (n, d) times (d, m) in float64 by BLAS."""
+    rng = np.random.default_rng(0)
+    A, B, out = rng.normal(size=(n, d)), rng.normal(size=(m, d)), np.zeros((n, m))
+    return best_of(_REPEATS, lambda: np.matmul(A, B.T, out=out))
+
+
+def store(n_values, dtype, n_threads):
+    """Seconds to write so many values to fresh memory."""
+
+    def write():
+        fresh = np.empty(n_values, dtype)
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(lambda part: part.fill(1), np.array_split(fresh, n_threads)))
+        return fresh
+
+    return best_of(_REPEATS, write)
+
+
+def read_half(K):
+    """Seconds to read one triangle's worth of K; the dot product stands for it."""
+    half = K[: (len(K) + 1) // 2].ravel()
+    return best_of(_REPEATS, lambda: half @ half)
+
+
+def gram(n, d, dtype, n_threads):
+    """Half a product, since K is symmetric, and one store of K."""
+    return product(n // 2, n, d) + store(n * n, dtype, n_threads)
+
+
+def passes_over_kernel(function, *arguments):
+    """Number of products with K in one call."""
+    with patch.object(
+        DenseKernel, "product", autospec=True, side_effect=DenseKernel.product
+    ) as counted:
+        function(*arguments)
+    return counted.call_count
