@@ -274,8 +274,8 @@ class Predict(Line):
     measure = "error of log votes"
     target = 2.5
 
-    # 40 MB of kernel values at a time: the quickest of 500 to 20 000 rows
-    chunk = 1000
+    # 20 MB of kernel values at a time: the quickest of 50 to 20 000 rows
+    chunk = 500
 
     def __init__(self, *, quick):
         n, m = (4000, 500) if quick else (200_000, 5000)
