@@ -323,9 +323,9 @@ class Predict(Line):
         return *errors, f"{np.mean(ours == peer):.4%} of the labels agree"
 
     def limit(self, n_threads):
-        # a tenth of it, ten times: nothing of this size need be stored
-        n, m = len(self.X), len(self.support)
-        return 10 * limits.product(n // 10, m, self.X.shape[1])
+        # the values need not leave the cache
+        parts = len(self.X) // self.chunk
+        return parts * limits.product(self.chunk, *self.support.shape)
 
 
 class Import(Line):
