@@ -15,6 +15,8 @@ from cdsk._eigen import leading_eigenpairs
 from cdsk._embedding import spectral_step
 from cdsk._similarity import Similarity
 
+PRODUCT = Similarity.normalised_product
+
 
 def similarity_of(X, bandwidth, weights=None, lam=0.3):
     n = len(X)
@@ -177,12 +179,21 @@ def test_no_similarity_at_all_is_refused():
         spectral_step(similarity, 2, rng_state())
 
 
-def test_same_seed_same_embedding_and_warm_start_agrees():
+def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
     X = make_blobs(600, 3, centers=4, cluster_std=2.5, random_state=0)[0]
     _, similarity = similarity_of(X, 1.5)
     first, second = (spectral_step(similarity, 4, rng_state()) for _ in range(2))
     assert (first.columns == second.columns).all()
+    products = []
+    monkeypatch.setattr(
+        Similarity,
+        "normalised_product",
+        lambda self, rows: products.append(len(rows)) or PRODUCT(self, rows),
+    )
+    spectral_step(similarity, 4, rng_state())
+    cold, _ = sum(products), products.clear()
     warm = spectral_step(similarity, 4, rng_state(), start=first)
+    assert sum(products) < 0.7 * cold
     np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
     assert subspace_angles(warm.columns.T, first.columns.T).max() < 1e-4
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import adjusted_rand_score
 
+from cdsk import _labels
 from cdsk._labels import assign_labels
 
 
@@ -24,6 +26,19 @@ def test_labels_are_found_and_numbered_in_order(rng, method):
     assert adjusted_rand_score(expected, labels) == 1
     # the first four points are of clusters 0, 1, 2, 3, in this order
     assert (labels == expected).all()
+
+
+@pytest.mark.parametrize("n_init", [1, 7])
+def test_n_init_is_the_number_of_starts(rng, monkeypatch, n_init):
+    asked = []
+
+    def kmeans(*args, **options):
+        asked.append(options["n_init"])
+        return KMeans(*args, **options)
+
+    monkeypatch.setattr(_labels, "KMeans", kmeans)
+    assign_labels(columns(rng)[0], "kmeans", n_init=n_init, random_state=0)
+    assert asked == [n_init]
 
 
 def test_cluster_qr_equals_scikit_learn(rng):

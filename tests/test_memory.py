@@ -14,6 +14,15 @@ def test_too_large_a_matrix_is_refused_before_it_is_made(monkeypatch, rng):
     cdsk.gaussian_gram(X.astype(np.float32), 1.0)
 
 
+def test_the_dense_spectral_step_asks_for_its_memory(monkeypatch, rng):
+    K = cdsk.gaussian_gram(rng.normal(size=(100, 2)), 1.0)
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 100_000)
+    with pytest.raises(
+        MemoryError, match=r"320,000 bytes .*at most n_samples / 5 = 20"
+    ):
+        CDSK(50, kernel="precomputed").fit(K)
+
+
 def test_a_million_points_are_refused_at_once():
     X = np.zeros((1_000_000, 1), dtype=np.float32)
     with pytest.raises(MemoryError, match="4,000,000,000,000 bytes"):

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 import cdsk
 import reference
-from cdsk import CDSK
+from cdsk import CDSK, _predict
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +98,14 @@ def test_precomputed_and_callable_kernels_equal_rbf(blobs, rng):
         direct.score_samples(new),
         atol=1e-10,
     )
+
+
+def test_chunks_of_kernel_values_change_nothing(blobs, rng, monkeypatch):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    whole = model.decision_function(K)
+    monkeypatch.setattr(_predict, "_CHUNK_VALUES", 7 * len(model.support_))
+    np.testing.assert_allclose(model.decision_function(K), whole, rtol=1e-13)
 
 
 def test_another_kernel_of_scikit_learn(blobs):

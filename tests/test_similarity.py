@@ -69,6 +69,15 @@ def test_kernel_interface(rng):
     np.testing.assert_allclose(kernel.row_sums, K.sum(axis=1) - 1, rtol=1e-14)
 
 
+def test_nearest_far_from_the_origin(rng):
+    # above 15 features scikit-learn's search expands the square, which loses these
+    X = rng.normal(size=(40, 20)) + 1e8
+    points, candidates = np.arange(20), np.arange(20, 40)
+    exact = reference.squared_distances(X[points], X[candidates]).argmin(axis=1)
+    found = DenseKernel(np.eye(40), 1, points=X).nearest(points, candidates)
+    assert (found == candidates[exact]).all()
+
+
 def test_nearest_by_distance_and_by_similarity(rng):
     X = np.array([[0.0], [100.0], [101.0], [350.0], [40.0]])
     K = cdsk.gaussian_gram(X, 60.0)

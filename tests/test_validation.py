@@ -114,6 +114,13 @@ def test_bad_precomputed_kernel(matrix, message):
         CDSK(3, kernel="precomputed").fit(matrix)
 
 
+def test_asymmetry_in_the_last_rows_is_found():
+    large = cdsk.gaussian_gram(np.arange(300.0)[:, np.newaxis], 50.0)
+    large[295, 290] += 1e-3
+    with pytest.raises(ValueError, match=r"symmetric; got .* at \(29[05], 29[05]\)"):
+        CDSK(3, kernel="precomputed").fit(large)
+
+
 def test_wrong_number_of_features_at_predict():
     model = CDSK(3, random_state=0).fit(X)
     with pytest.raises(ValueError, match="X has 2 features, but CDSK is expecting 3"):
