@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# for tools that start others by name
+WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/include/*)
 
 .PHONY: demo test test-slow test-checks sanitize lint bench bench-check sdist clean
@@ -39,14 +41,14 @@ sanitize:
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint src/cdsk examples
+	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
 
 bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (half an hour)
 	$(BIN)/python benchmarks/compare.py
 
 bench-check: $(VENV)/installed  ## the benchmarks still run
-	$(BIN)/asv check --config benchmarks/asv.conf.json -E existing:same
+	$(WITH_BIN) asv check --config benchmarks/asv.conf.json -E existing:same
 	$(BIN)/python benchmarks/compare.py --quick --out build/bench-check
 
 sdist: $(VENV)/installed
