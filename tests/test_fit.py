@@ -49,8 +49,14 @@ def test_one_round_equals_the_reference():
 @pytest.mark.parametrize("lam", [0.1, 0.5])
 def test_history_never_increases(seed, lam):
     X = make_blobs(150, 2, centers=4, cluster_std=2.5, random_state=seed)[0]
-    fit = run(cdsk.gaussian_gram(X, 1.0), 4, lam, tol=0.0, max_iter=30)
+    rounds = []
+    K = cdsk.gaussian_gram(X, 1.0)
+    fit = run(K, 4, lam, tol=0.0, max_iter=30, report=rounds.append)
     assert len(fit.history) >= 2
+    # what is returned is the last accepted round, whatever came after it
+    last = [r for r in rounds if r.accepted][-1]
+    assert (fit.qp_gap, fit.history[-1]) == (last.qp_gap, last.merit)
+    assert np.count_nonzero(fit.weights) == last.n_support
     assert (np.diff(fit.history) < 0).all()
     assert fit.n_iter in (len(fit.history) - 1, len(fit.history))
 
