@@ -16,6 +16,7 @@ def test_numbers_are_taken_as_they_are():
     assert resolve_n_threads(3) == expected
     assert resolve_n_threads(np.int64(3)) == expected
     assert resolve_n_threads(1) == 1
+    assert resolve_n_threads(2**40) <= 1024
 
 
 @pytest.mark.parametrize("wrong", [0, -2, 1.5, "2", True])

@@ -43,4 +43,5 @@ def resolve_n_threads(n_threads):
         return 1
     if n_threads is None or n_threads == -1:
         return max(1, cdsk_omp_get_max_threads())
-    return int(n_threads)
+    # no machine gains from more, and the number must fit a C int
+    return int(min(n_threads, 1024))

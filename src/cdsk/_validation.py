@@ -98,7 +98,7 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
     if wrong.any():
         raise ValueError(
             f"{name} must be positive and finite (between {_SMALLEST_BANDWIDTH:g} and "
-            f"{_LARGEST_BANDWIDTH:g}); got {values[wrong][0]!r}."
+            f"{_LARGEST_BANDWIDTH:g}); got {float(values[wrong][0])!r}."
         )
     return np.ascontiguousarray(values)
 
