@@ -111,3 +111,41 @@ def smo(Q, p, upper, tol, max_iter=100_000):
         if x[j] > upper - 1e-15:
             x[j] = upper
     return x
+
+
+def split(K):
+    """K+ and K- of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(np.asarray(K, dtype=float))
+    positive = (vectors * np.maximum(values, 0)) @ vectors.T
+    negative = (vectors * np.maximum(-values, 0)) @ vectors.T
+    return positive, negative
+
+
+def general_similarity(K, alpha, lam):
+    """max(S, 0) of CDS, its degrees without the diagonal, and S before."""
+    K = np.asarray(K, dtype=float)
+    positive, negative = split(K)
+    sums, products = alpha[:, np.newaxis] + alpha, np.outer(alpha, alpha)
+    raw = 2 * sums * K - 2 * lam * products * positive - 2 * lam * products * negative
+    S = np.maximum(raw, 0)
+    return S, S.sum(axis=1) - np.diag(S), raw
+
+
+def general_normalised(K, alpha, lam):
+    S, degrees, _ = general_similarity(K, alpha, lam)
+    S = S - np.diag(np.diag(S))
+    return S / np.sqrt(np.outer(degrees, degrees))
+
+
+def general_weight_qp(K, columns, lam):
+    positive, negative = split(K)
+    G = columns.T @ columns
+    return lam * (positive + negative) * G, (K * (1 - 2 * G)).sum(axis=1)
+
+
+def sparse_objective(X, a, tau):
+    """sum_i |x_i - sum_{j != i} x_j a_j|^2 + tau |a|_0, term by term."""
+    rests = [
+        x - sum(a[j] * X[j] for j in range(len(X)) if j != i) for i, x in enumerate(X)
+    ]
+    return sum(rest @ rest for rest in rests) + tau * np.count_nonzero(a)

@@ -4,16 +4,23 @@
 from cdsk._estimator import CDSK
 from cdsk._gaussian import gaussian_gram, gaussian_rows, similarity_matrix
 from cdsk._include import get_include
+from cdsk._init import SparseStart, sparse_start
+from cdsk._lambda import LambdaChoice
 from cdsk._qp import QPResult, solve_qp
+from cdsk._select import select_lambda
 from cdsk._version import __version__
 
 __all__ = [
     "CDSK",
+    "LambdaChoice",
     "QPResult",
+    "SparseStart",
     "__version__",
     "gaussian_gram",
     "gaussian_rows",
     "get_include",
+    "select_lambda",
     "similarity_matrix",
     "solve_qp",
+    "sparse_start",
 ]

@@ -3,8 +3,9 @@
 
 Any kernel that offers the members of ``DenseKernel`` fits behind it: size, diagonal,
 row, row sums and products with columns, all without the diagonal where noted, plus
-compiled rows for the QP solver and the connected components of its similarity graph.
-Columns are passed as the rows of a C-contiguous (m, n) array.
+compiled rows for the QP solver, the connected components of its similarity graph, and
+the negative part that makes |K| = K + 2 K- of an indefinite one (_general.py). Columns
+are passed as the rows of a C-contiguous (m, n) array.
 """
 
 from functools import cached_property
@@ -13,13 +14,15 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from cdsk import _kernel
+from cdsk._general import NegativePart
 from cdsk._rows import StoredRows
 
 
 class DenseKernel:
     """A symmetric non-negative n x n matrix K, the only n x n array of a fit.
 
-    ``points`` are the data K was made from, None if they are not known.
+    ``points`` are the data K was made from, None if they are not known. ``negative`` is
+    empty, as of a semi-definite K, until it is set.
     """
 
     def __init__(self, K, n_threads, points=None):
@@ -27,6 +30,7 @@ class DenseKernel:
         self.n = K.shape[0]
         self.n_threads = n_threads
         self.points = points
+        self.negative = NegativePart.none(self.n)
 
     @cached_property
     def diagonal(self):

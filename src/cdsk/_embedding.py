@@ -49,6 +49,8 @@ class Embedding:
     ----------
     columns : ndarray of shape (c, n)
         The columns of the embedding with unit rows (C-contiguous, a column per row).
+    lengths : ndarray of shape (n,)
+        What the rows were divided by: Y with Y'DY = I is ``columns * lengths``.
     eigenvalues : ndarray of shape (c,)
         Leading eigenvalues of A, largest first.
     residual : float
@@ -57,13 +59,17 @@ class Embedding:
         Points that took the row of their nearest neighbour.
     vectors : ndarray of shape (m, n)
         Eigenvectors beyond those of the components, a start for a similar problem.
+    n_clipped : int
+        Pairs of points whose similarity was negative and was set to 0.
     """
 
     columns: np.ndarray
+    lengths: np.ndarray
     eigenvalues: np.ndarray
     residual: float
     stray: np.ndarray
     vectors: np.ndarray
+    n_clipped: int
 
     @property
     def trace(self):
@@ -90,14 +96,17 @@ def spectral_step(similarity, n_clusters, rng, start=None):
         values, vectors, residual = _dense(similarity, known, missing)
     else:
         values, vectors, residual = _block(similarity, known, missing, rng, start)
+    columns, lengths = _unit_rows(
+        similarity, np.concatenate([known, _fixed_sign(vectors)]), used
+    )
     return Embedding(
-        columns=_unit_rows(
-            similarity, np.concatenate([known, _fixed_sign(vectors)]), used
-        ),
+        columns=columns,
+        lengths=lengths,
         eigenvalues=np.concatenate([np.ones(len(known)), values]),
         residual=residual,
         stray=~used,
         vectors=vectors,
+        n_clipped=similarity.n_clipped,
     )
 
 
@@ -159,11 +168,16 @@ def _fixed_sign(vectors):
 
 
 def _unit_rows(similarity, vectors, used):
-    """Columns of Y with unit rows; stray points copy their nearest neighbour's."""
-    columns = np.zeros_like(vectors)
+    """Columns of Y with unit rows, and their lengths before.
+
+    Stray points copy their nearest neighbour's.
+    """
+    columns, lengths = np.zeros_like(vectors), np.zeros(similarity.n)
     columns[:, used] = vectors[:, used] / np.sqrt(similarity.degrees[used])
-    columns[:, used] /= np.linalg.norm(columns[:, used], axis=0)
+    lengths[used] = np.linalg.norm(columns[:, used], axis=0)
+    columns[:, used] /= lengths[used]
     if not used.all():
         stray, candidates = np.flatnonzero(~used), np.flatnonzero(used)
-        columns[:, stray] = columns[:, similarity.kernel.nearest(stray, candidates)]
-    return columns
+        nearest = similarity.kernel.nearest(stray, candidates)
+        columns[:, stray], lengths[stray] = columns[:, nearest], lengths[nearest]
+    return columns, lengths

@@ -17,8 +17,12 @@ from cdsk._dense import DenseKernel
 from cdsk._fit import alternate
 from cdsk._fork import one_thread_if_forked
 from cdsk._gaussian import gaussian_gram
+from cdsk._general import split
+from cdsk._init import first_weights
 from cdsk._labels import assign_labels
-from cdsk._predict import GaussianVotes, KernelVotes, kernel_values
+from cdsk._lambda import CRITERIA, GRID, LambdaChoice, choose_lambda
+from cdsk._pairwise import NAMES, PairwiseKernel, check_kernel_params
+from cdsk._predict import GaussianVotes, KernelVotes
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_bandwidth,
@@ -42,21 +46,33 @@ class CDSK(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters, at least 2.
-    kernel : {"rbf", "precomputed"} or callable, default="rbf"
-        "rbf" is the Gaussian kernel. "precomputed" takes X as a kernel matrix. A
+    kernel : str or callable, default="rbf"
+        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix. A
         callable ``kernel(A, B)`` returns the matrix of values between the rows of A and
-        B. Kernels must be symmetric, non-negative and positive semi-definite.
+        B. "chi2", "cosine", "laplacian", "linear", "polynomial" ("poly") and "sigmoid"
+        are those of ``sklearn.metrics.pairwise``; cosine and sigmoid values k become
+        (k + 1) / 2. Similarities must be symmetric and non-negative; they need not be
+        positive semi-definite (see ``psd``).
+    kernel_params : dict, default=None
+        Parameters of a named kernel, or further arguments of a callable.
+    psd : bool, default=None
+        Whether the similarity matrix is positive semi-definite. None tests it, except
+        for "rbf". False splits it into its positive and negative part without a test,
+        as an indefinite one needs it (CDS with general similarities); True uses it as
+        it is, without a test.
     bandwidth : float or {"auto", "variance", "std", "median", "local"}, default="auto"
         Bandwidth of the Gaussian kernel, in the unit of the data. "auto": half the mean
         distance to the 7th nearest neighbour. "variance": variance of the pairwise
         distances, as the paper prints it; "std": its square root; "median": the median
         distance. "local": one per point, from its own 7th neighbour.
-    lam : float in (0, 1], default=0.3
+    lam : float in (0, 1] or "auto", default=0.3
         Weight of the regulariser relative to the mean risk; the paper's lambda is
         ``n_samples * lam``. At least this fraction of the points carries weight;
-        smaller means sparser.
-    init : {"uniform"}, default="uniform"
-        First weights.
+        smaller means sparser. "auto" chooses it as ``select_lambda`` does.
+    init : {"uniform", "sparse"} or array-like of shape (n_samples,), default="uniform"
+        First weights. "sparse": those of ``sparse_start``, in the feature space of the
+        kernel if it is precomputed. An array has sum 1 and entries between 0 and
+        ``1 / (n_samples * lam)``.
     max_iter : int, default=20
         Most rounds. 0 keeps the first weights: plain spectral clustering on the kernel.
     tol : float, default=1e-4
@@ -98,6 +114,13 @@ class CDSK(ClusterMixin, BaseEstimator):
         Bandwidth(s) in use; None for other kernels.
     lam_ : float
         Regularisation in use.
+    lambda_choice_ : LambdaChoice or None
+        How lam was chosen, if it was "auto".
+    n_negative_ : int
+        Number of negative eigenvalues of the similarity matrix that were split off.
+    n_clipped_ : int
+        Number of pairs of points whose discriminative similarity was negative and was
+        set to 0; always 0 without negative eigenvalues.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -123,10 +146,12 @@ class CDSK(ClusterMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
-        kernel: str | Callable[[NDArray[Any], NDArray[Any]], ArrayLike] = "rbf",
+        kernel: str | Callable[..., ArrayLike] = "rbf",
+        kernel_params: dict[str, Any] | None = None,
+        psd: bool | None = None,
         bandwidth: float | str = "auto",
-        lam: float = 0.3,
-        init: str = "uniform",
+        lam: float | str = 0.3,
+        init: str | ArrayLike = "uniform",
         max_iter: int = 20,
         tol: float = 1e-4,
         qp_tol: float = 1e-4,
@@ -138,6 +163,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.psd = psd
         self.bandwidth = bandwidth
         self.lam = lam
         self.init = init
@@ -175,30 +202,18 @@ class CDSK(ClusterMixin, BaseEstimator):
             raise
 
     def _fit(self, X):
-        X = self._check_data(X, reset=True, ensure_min_samples=2)
-        self._check_parameters()
-        n_samples = len(X)
-        if self.n_clusters > n_samples:
-            raise ValueError(
-                f"n_clusters must be at most the number of samples; got n_clusters="
-                f"{self.n_clusters} and n_samples={n_samples}."
-            )
+        X = self._check_all(X)
         n_threads = resolve_n_threads(self.n_threads)
         rng = check_random_state(self.random_state)
 
+        choice = None
+        if self.lam == "auto":
+            choice = self._choose_lambda(X, GRID, 0.1, "entropy", rng, n_threads)
+        lam = float(self.lam) if choice is None else choice.lam
         bandwidth = self._resolve_bandwidth(X)
-        kernel = self._kernel_matrix(X, bandwidth, n_threads)
-        fit = alternate(
-            kernel,
-            self.n_clusters,
-            n_samples * self.lam,
-            np.full(n_samples, 1.0 / n_samples),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            qp_tol=self.qp_tol,
-            rng=rng,
-            report=_print_round if self.verbose else None,
-        )
+        kernel = self._kernel_matrix(X, bandwidth, rng, n_threads)
+        report = _print_round if self.verbose else None
+        fit = self._alternate(kernel, lam, self.init, rng, report)
         columns = fit.embedding.columns
         labels = assign_labels(
             columns, self.assign_labels, n_init=self.n_init, random_state=rng
@@ -214,7 +229,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_iter_ = fit.n_iter
         self.qp_gap_ = fit.qp_gap
         self.bandwidth_ = bandwidth
-        self.lam_ = float(self.lam)
+        self.lam_ = lam
+        self.lambda_choice_ = choice
+        self.n_negative_ = kernel.negative.rank
+        self.n_clipped_ = fit.embedding.n_clipped
         self._votes = self._make_votes(X)
         return self
 
@@ -286,16 +304,31 @@ class CDSK(ClusterMixin, BaseEstimator):
         tags.input_tags.positive_only = tags.input_tags.pairwise
         return tags
 
+    def _check_all(self, X):
+        X = self._check_data(X, reset=True, ensure_min_samples=2)
+        self._check_parameters()
+        if self.n_clusters > len(X):
+            raise ValueError(
+                f"n_clusters must be at most the number of samples; got n_clusters="
+                f"{self.n_clusters} and n_samples={len(X)}."
+            )
+        return X
+
     def _check_parameters(self):
         check_integer(self.n_clusters, "n_clusters", 2)
         if not callable(self.kernel):
-            check_choice(self.kernel, "kernel", ("rbf", "precomputed"))
+            check_choice(self.kernel, "kernel", ("rbf", "precomputed", *NAMES))
+        check_kernel_params(self.kernel, self.kernel_params)
+        if self.psd is not None and not isinstance(self.psd, bool | np.bool_):
+            raise ValueError(f"psd must be True, False or None; got {self.psd!r}.")
         if isinstance(self.bandwidth, str):
             check_choice(self.bandwidth, "bandwidth", RULES)
         else:
             check_number(self.bandwidth, "bandwidth", above=0)
-        check_number(self.lam, "lam", above=0, at_most=1)
-        check_choice(self.init, "init", ("uniform",))
+        if self.lam != "auto":
+            check_number(self.lam, "lam", above=0, at_most=1)
+        if isinstance(self.init, str):
+            check_choice(self.init, "init", ("uniform", "sparse"))
         check_integer(self.max_iter, "max_iter", 0)
         check_number(self.tol, "tol", at_least=0)
         check_number(self.qp_tol, "qp_tol", above=0)
@@ -315,21 +348,85 @@ class CDSK(ClusterMixin, BaseEstimator):
             return bandwidth_from_data(X, self.bandwidth)
         return float(self.bandwidth)
 
-    def _kernel_matrix(self, X, bandwidth, n_threads):
-        if self.kernel == "precomputed":
-            return DenseKernel(check_kernel_matrix(X, "X"), n_threads)
+    def _kernel_matrix(self, X, bandwidth, rng, n_threads):
         if self.kernel == "rbf":
             check_bandwidth(bandwidth, len(X))
             K = gaussian_gram(X, bandwidth, n_threads=n_threads)
+        elif self.kernel == "precomputed":
+            K = check_kernel_matrix(X, "X")
         else:
-            K = check_kernel_matrix(kernel_values(self.kernel, X, X), "kernel(X, X)")
-        return DenseKernel(K, n_threads, points=X)
+            K = check_kernel_matrix(self._pairwise_kernel()(X, X), "kernel(X, X)")
+        points = None if self.kernel == "precomputed" else X
+        kernel = DenseKernel(K, n_threads, points=points)
+        # the Gaussian with one bandwidth is known to be semi-definite
+        known = self.kernel == "rbf" and np.ndim(bandwidth) == 0
+        kernel.negative = split(kernel, True if known else self.psd, rng)
+        return kernel
+
+    def _pairwise_kernel(self):
+        return PairwiseKernel(self.kernel, self.kernel_params or {})
+
+    def _alternate(self, kernel, lam, init, rng, report=None):
+        return alternate(
+            kernel,
+            self.n_clusters,
+            kernel.n * lam,
+            first_weights(kernel, lam, init),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            qp_tol=self.qp_tol,
+            rng=rng,
+            report=report,
+        )
+
+    def _choose_lambda(self, X, grid, sample, criterion, rng, n_threads):
+        def make_kernel(rows):
+            part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
+            part = np.ascontiguousarray(part)
+            return self._kernel_matrix(
+                part, self._resolve_bandwidth(part), rng, n_threads
+            )
+
+        # weights given for all points are none for a sample
+        init = self.init if isinstance(self.init, str) else "uniform"
+        return choose_lambda(
+            make_kernel,
+            lambda kernel, lam: self._alternate(kernel, lam, init, rng),
+            len(X),
+            self.n_clusters,
+            grid=grid,
+            sample=sample,
+            criterion=criterion,
+            n_init=self.n_init,
+            rng=rng,
+        )
+
+    def _select_lambda(self, X, grid, sample, criterion) -> LambdaChoice:
+        """The work of ``select_lambda``."""
+        X = self._check_all(X)
+        check_number(sample, "sample", above=0, at_most=1)
+        check_choice(criterion, "criterion", CRITERIA)
+        grid = [
+            check_number(value, "Each value of grid", above=0, at_most=1)
+            for value in np.ravel(grid).tolist()
+        ]
+        if not grid:
+            raise ValueError("grid must hold at least one value; got none.")
+        with one_thread_if_forked():
+            return self._choose_lambda(
+                X,
+                grid,
+                sample,
+                criterion,
+                check_random_state(self.random_state),
+                resolve_n_threads(self.n_threads),
+            )
 
     def _make_votes(self, X):
         arguments = X, self.labels_, self.weights_
         if self.kernel == "rbf":
             return GaussianVotes(*arguments, self.bandwidth_, self.n_clusters)
-        kernel = self.kernel if callable(self.kernel) else None
+        kernel = None if self.kernel == "precomputed" else self._pairwise_kernel()
         return KernelVotes(kernel, *arguments, self.n_clusters)
 
 

@@ -26,10 +26,14 @@ def _cluster_qr(columns):
 
     The polar factor of the representatives' rows rotates the embedding onto the axes.
     """
-    n_clusters = len(columns)
+    return np.argmax(np.abs(rotation_to_axes(columns).T @ columns), axis=0)
+
+
+def rotation_to_axes(columns):
+    """Orthogonal R such that the rows of the clusters in R' columns lie near axes."""
     _, _, pivots = qr(columns, mode="economic", pivoting=True)
-    left, _, right = svd(columns[:, pivots[:n_clusters]])
-    return np.argmax(np.abs((left @ right).T @ columns), axis=0)
+    left, _, right = svd(columns[:, pivots[: len(columns)]])
+    return left @ right
 
 
 def _in_order_of_appearance(labels):

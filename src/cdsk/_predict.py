@@ -91,17 +91,6 @@ class KernelVotes:
         if self.kernel is None:
             values = X[:, self.support]
         else:
-            values = kernel_values(self.kernel, X, self.points)
+            values = self.kernel(X, self.points)
         check_kernel_values(values, "The kernel")
         return values
-
-
-def kernel_values(kernel, A, B):
-    """Values of a callable kernel, refused unless one per pair of points."""
-    values = np.asarray(kernel(A, B))
-    if values.shape != (len(A), len(B)):
-        raise ValueError(
-            "kernel(A, B) must return a matrix with a value for every pair of points, "
-            f"shape ({len(A)}, {len(B)}); got shape {values.shape}."
-        )
-    return values

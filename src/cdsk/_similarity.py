@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel and weights -> the discriminative similarity, as an operator.
 
-    S_ij = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij,    i != j
+    S_ij = 2 (alpha_i + alpha_j) K_ij - 2 lam alpha_i alpha_j |K|_ij,    i != j
+         = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij     if K is semi-definite
 
 S is never formed: with b = 1 - lam alpha,  S v = 2 [alpha o (K v) + b o K (alpha o v)],
 one product of K (without its diagonal) with two columns. Every term is non-negative, so
-degrees lose no digits. Here ``lam`` is the paper's lambda, n times the estimator's.
+degrees lose no digits. An indefinite K = K+ - K- adds -4 lam alpha o K- (alpha o v) and
+may make entries negative, which are set to 0 by a sparse matrix that is added to S.
+Here ``lam`` is the paper's lambda, n times the estimator's.
 """
 
 import numpy as np
@@ -19,7 +22,7 @@ class Similarity:
     """Degrees, components and normalised products of S.
 
     ``isolated`` marks points without any similarity; their rows of the normalised
-    operator are zero.
+    operator are zero. ``n_clipped`` counts the pairs whose similarity was negative.
     """
 
     def __init__(self, kernel, weights, lam):
@@ -30,7 +33,12 @@ class Similarity:
         # alpha <= 1 / lam up to rounding
         self._rest = np.maximum(1.0 - lam * weights, 0.0)
         k_weights = kernel.product(weights[np.newaxis])[0]
-        self.degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
+        self._clipped = kernel.negative.clipped(kernel.rows(), weights, lam)
+        self.n_clipped = self._clipped.nnz // 2
+        self.degrees = (
+            2.0 * (weights * kernel.row_sums + self._rest * k_weights)
+            + self._negative_product(np.ones((1, self.n)))[0]
+        )
         self.isolated = self.degrees < _SMALLEST_DEGREE
         self._root = np.where(
             self.isolated,
@@ -43,8 +51,19 @@ class Similarity:
         scaled = columns * self._root
         both = self.kernel.product(np.concatenate([scaled, scaled * self.weights]))
         m = len(columns)
-        return 2.0 * (self.weights * both[:m] + self._rest * both[m:]) * self._root
+        product = 2.0 * (self.weights * both[:m] + self._rest * both[m:])
+        return (product + self._negative_product(scaled)) * self._root
+
+    def _negative_product(self, columns):
+        """What K- and the clipped entries add to S times each row of ``columns``."""
+        if not self.kernel.negative.rank:
+            return np.zeros_like(columns)
+        product = self.kernel.negative.product(columns * self.weights)
+        return (self._clipped @ columns.T).T - 4.0 * self.lam * self.weights * product
 
     def components(self, negligible):
         """Number and labels of the components, edges that matter to no end left out."""
-        return self.kernel.components(self.weights, self.lam, self.degrees, negligible)
+        arguments = self.weights, self.lam, self.degrees, negligible
+        if self.kernel.negative.rank:
+            return self.kernel.negative.components(self.kernel.rows(), *arguments)
+        return self.kernel.components(*arguments)

@@ -105,7 +105,10 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
 
 def check_simplex_point(values, n, upper, name):
     """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
-    values = np.array(values, dtype=np.float64, order="C")
+    try:
+        values = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers; got {values!r}.") from None
     if values.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},); got shape {values.shape}.")
     inside = (values >= 0) & (values <= upper * (1 + 1e-9))
@@ -164,5 +167,6 @@ def check_kernel_values(K, name):
         i, j = np.unravel_index(np.argmin(K), K.shape)
         raise ValueError(
             f"Negative values in data: {name} must hold none, got {least!r} at row "
-            f"{i}, column {j}."
+            f"{i}, column {j}. A similarity with values in [a, b] may be used as "
+            "(k - a) / (b - a), with the same a and b for new points."
         )

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The weight step: embedding -> kernel weights, a QP (convex if K is semi-definite).
+"""The weight step: embedding -> kernel weights, a convex QP.
 
 With G = Y Y' for unit rows Y and the paper's lambda ``lam``,
 
-    minimise    q'a + lam a'(K o G)a,      q_i = sum_j K_ij (1 - 2 G_ij)
-    subject to  sum(a) = 1,  0 <= a_i <= 1 / lam.
+    minimise    q'a + lam a'(|K| o G)a,    q_i = sum_j K_ij (1 - 2 G_ij)
+    subject to  sum(a) = 1,  0 <= a_i <= 1 / lam,
 
-Its value at (a, Y) is the merit of the alternation. Everything about K is asked as
-products with columns and rows made on demand: K o G is never stored.
+where |K| = K + 2 K- is K itself if K is semi-definite (_general.py). Its value at (a,
+Y) is the merit of the alternation. Everything about K is asked as products with columns
+and rows made on demand: |K| o G is never stored.
 """
 
 import warnings
@@ -49,10 +50,12 @@ class WeightProblem:
         self.scale = max(float(np.max(np.abs(self.q))), np.finfo(float).tiny)
 
     def _similarity_product(self, alpha):
-        """(K o G) alpha."""
-        product = self.kernel.product(self.columns * alpha)
+        """(|K| o G) alpha."""
+        negative = self.kernel.negative
+        weighted = self.columns * alpha
+        product = self.kernel.product(weighted) + 2.0 * negative.product(weighted)
         off_diagonal = np.einsum("ln,ln->n", self.columns, product)
-        return off_diagonal + self.kernel.diagonal * alpha
+        return off_diagonal + (self.kernel.diagonal + 2.0 * negative.diagonal) * alpha
 
     def merit(self, alpha):
         """Value of the objective."""
@@ -67,7 +70,8 @@ class WeightProblem:
 
     def solve(self, alpha, tol):
         """Return the optimal ``Weights``, starting from ``alpha``."""
-        rows = HadamardRows(self.kernel.rows(), self.columns, self.lam)
+        rows = self.kernel.negative.absolute_rows(self.kernel.rows())
+        rows = HadamardRows(rows, self.columns, self.lam)
         alpha = alpha.copy()
         gradient = self.gradient(alpha)
         upper = min(1.0 / self.lam, 1.0)

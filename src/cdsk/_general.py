@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Similarities that need not be positive semi-definite: the negative part of K.
+
+The eigen-decomposition splits a symmetric K into K+ - K-, both semi-definite (the
+paper's Lemma on the decomposition of a similarity), and |K| = K+ + K- = K + 2 K-. CDS
+regularises with |K| in the place of K:
+
+    S_ij = 2 (alpha_i + alpha_j) K_ij - 2 lam alpha_i alpha_j |K|_ij
+    minimise  q'a + lam a'(|K| o G)a,      q_i = sum_j K_ij (1 - 2 G_ij)
+
+and |K| o G is semi-definite, so the weight step is convex for every K. For a
+semi-definite K the negative part is empty and both are the formulas of CDSK: there is
+one code for both, in which every kernel has a ``NegativePart``, usually of rank 0.
+
+K- = F'F is kept by its factor F (r, n), one row per negative eigenvalue. Products and
+rows of |K| then cost O(nr) more than those of K, and no second n x n array is made. The
+eigenpairs come from the block Lanczos method applied to -K, which stops at the first
+eigenvalue that is not negative; where that takes too long, because they are many or
+crowd at 0, from LAPACK.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, eigh
+from threadpoolctl import threadpool_limits
+
+from cdsk import _negative
+from cdsk._block import combine, inner
+from cdsk._eigen import GUARDS, leading_eigenpairs
+from cdsk._memory import check_memory
+
+# Relative to the largest row sum of K, a bound of the spectrum. Eigenvalues above minus
+# this are taken for 0, which changes |K| by at most twice as much. It moves the
+# gradient of the weight step by at most 4e-6 sqrt(n lam) of its scale, less than qp_tol
+# asks for, and is what float32 entries leave of a semi-definite matrix.
+NEGLIGIBLE = 1e-6
+
+# Accuracy of the negative eigenvectors, as a residual relative to the same bound. The
+# error of K- is of the same order, however close to each other eigenvalues are.
+_TOLERANCE = 1e-9
+
+# Up to here LAPACK is as quick as anything; beyond the second it takes minutes and is
+# refused (measured: docs/method.md).
+_SMALL = 1000
+_LARGEST_DENSE = 6000
+
+# Block products that are tried before LAPACK, which costs more, and without it.
+_PRODUCTS, _PRODUCTS_ALONE = 60, 1000
+
+# Eigenpairs asked for at first; twice as many each time all of them were negative.
+_FIRST_BATCH = 8
+
+
+class NegativePart:
+    """K- = F'F of a kernel, from the factor F (r, n); r = 0 if K is semi-definite."""
+
+    def __init__(self, factor, n_threads):
+        self.factor = np.ascontiguousarray(factor)
+        self.n_threads = n_threads
+
+    @classmethod
+    def none(cls, n, n_threads=1):
+        """The negative part of a semi-definite kernel of size n."""
+        return cls(np.empty((0, n)), n_threads)
+
+    @property
+    def rank(self):
+        """Number of negative eigenvalues."""
+        return len(self.factor)
+
+    @cached_property
+    def diagonal(self):
+        """Diagonal of K-."""
+        return np.einsum("rn,rn->n", self.factor, self.factor)
+
+    @cached_property
+    def _transpose(self):
+        return np.ascontiguousarray(self.factor.T)
+
+    def product(self, columns):
+        """(K- - diag K-) times each row of ``columns`` (m, n)."""
+        if not self.rank:
+            return np.zeros_like(columns)
+        coefficients = inner(self.factor, np.ascontiguousarray(columns), self.n_threads)
+        return combine(coefficients, self.factor, self.n_threads) - (
+            self.diagonal * columns
+        )
+
+    def absolute_rows(self, rows):
+        """Compiled rows of |K|, given those of K."""
+        if not self.rank:
+            return rows
+        return _negative.AbsoluteRows(rows, self.factor, self._transpose)
+
+    def clipped(self, rows, weights, lam):
+        """Sparse matrix of minus the negative entries of S, its diagonal left out.
+
+        S plus this matrix is max(S, 0). A pair with K_ij >= 2 K-_ij is never in it as
+        long as weights are at most 1 / lam, since then S_ij >= 2 max(alpha_i, alpha_j)
+        (K_ij - 2 K-_ij).
+        """
+        n = self.factor.shape[1]
+        if not self.rank:
+            return sparse.csr_array((n, n))
+        i, j, values = _negative.clipped_pairs(
+            rows, self.factor, self._transpose, weights, lam
+        )
+        ends = np.concatenate([i, j]), np.concatenate([j, i])
+        return sparse.csr_array((np.tile(values, 2), ends), shape=(n, n))
+
+    def components(self, rows, weights, lam, degrees, negligible):
+        """Number and labels of the components of the graph of max(S, 0); r > 0."""
+        return _negative.components(
+            rows, self.factor, self._transpose, weights, lam, degrees, negligible
+        )
+
+
+def split(kernel, psd, rng):
+    """``NegativePart`` of a kernel: not asked for if psd, looked for if it is None."""
+    if psd or (psd is None and is_semidefinite(kernel, rng)):
+        return NegativePart.none(kernel.n)
+    return negative_part(kernel, rng)
+
+
+def is_semidefinite(kernel, rng):
+    """True if no eigenvalue of K is below minus ``NEGLIGIBLE`` times the bound.
+
+    By a Cholesky factorisation of K plus that much on the diagonal, n^3 / 3 operations
+    and one more n x n array; where that is too much, by the smallest Ritz value.
+    """
+    minus, bound = _minus(kernel)
+    if kernel.n <= _LARGEST_DENSE:
+        matrix = _matrix(kernel)
+        matrix.flat[:: kernel.n + 1] += NEGLIGIBLE * bound
+        try:
+            cholesky(matrix, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return False
+        return True
+    found = leading_eigenpairs(
+        minus,
+        rng.standard_normal((1 + GUARDS, kernel.n)),
+        1,
+        known=np.empty((0, kernel.n)),
+        tol=NEGLIGIBLE,
+        max_steps=_PRODUCTS_ALONE,
+        n_threads=kernel.n_threads,
+    )
+    return bool(found.values[0] <= NEGLIGIBLE)
+
+
+def negative_part(kernel, rng):
+    """``NegativePart`` of a kernel that may be indefinite.
+
+    Eigenvalues above minus ``NEGLIGIBLE`` times the bound count as 0. The block method
+    is tried first; it ends early if the negative eigenvalues are few and large.
+    """
+    minus, bound = _minus(kernel)
+    affordable = kernel.n <= _LARGEST_DENSE
+    found = None
+    if kernel.n > _SMALL:
+        found = _negative_eigenpairs(
+            minus, kernel, rng, _PRODUCTS if affordable else _PRODUCTS_ALONE
+        )
+    if found is None and not affordable:
+        _refuse(kernel.n)
+    values, vectors = _dense(kernel, bound) if found is None else found
+    factor = np.sqrt(bound * values)[:, np.newaxis] * vectors
+    # a point without neighbours is a component of its own: K- is 0 there but for noise
+    factor[:, kernel.row_sums == 0] = 0.0
+    return NegativePart(factor, kernel.n_threads)
+
+
+def _negative_eigenpairs(minus, kernel, rng, max_products):
+    """All eigenpairs above ``NEGLIGIBLE`` of -K / bound; None if they cost too much."""
+    values, vectors = np.empty(0), np.empty((0, kernel.n))
+    batch = _FIRST_BATCH
+    while max_products > 0:
+        found = leading_eigenpairs(
+            minus,
+            rng.standard_normal((batch + GUARDS, kernel.n)),
+            batch,
+            known=vectors,
+            tol=_TOLERANCE,
+            max_steps=max_products,
+            n_threads=kernel.n_threads,
+        )
+        if found.residuals.max() > _TOLERANCE:
+            return None
+        negative = found.values > NEGLIGIBLE
+        values = np.concatenate([values, found.values[negative]])
+        vectors = np.concatenate([vectors, found.vectors[negative]])
+        if not negative.all():
+            return values, vectors
+        max_products -= found.n_products
+        batch *= 2
+    return None
+
+
+def _minus(kernel):
+    """The operator -K / bound, and the bound: the largest row sum."""
+    bound = float(np.max(kernel.row_sums + np.abs(kernel.diagonal)))
+
+    def product(columns):
+        return (kernel.product(columns) + kernel.diagonal * columns) / -bound
+
+    return product, bound
+
+
+def _matrix(kernel):
+    return np.stack([kernel.row(i) for i in range(kernel.n)]).astype(np.float64)
+
+
+def _dense(kernel, bound):
+    """The same eigenpairs by LAPACK."""
+    check_memory(
+        3 * 8 * kernel.n**2,
+        "Splitting an indefinite similarity into its positive and negative part",
+        "Use fewer points, or psd=True, which uses the similarity as it is.",
+    )
+    # One thread: the bits of the result must not depend on how many there are.
+    with threadpool_limits(limits=1, user_api="blas"):
+        values, vectors = eigh(
+            _matrix(kernel),
+            subset_by_value=[-np.inf, -NEGLIGIBLE * bound],
+            overwrite_a=True,
+            check_finite=False,
+        )
+    return -values / bound, np.ascontiguousarray(vectors.T)
+
+
+def _refuse(n):
+    seconds = 1.5 * (n / 2000) ** 3  # measured at 2000; cubic
+    raise ValueError(
+        f"The similarity of {n} points is not positive semi-definite, and its negative "
+        f"part was not found in {_PRODUCTS_ALONE} block products. LAPACK would take "
+        f"some {seconds:.0f} s and {3 * 8 * n * n:,} bytes, and is used for at most "
+        f"{_LARGEST_DENSE} points. Expected fewer points; or psd=True, which uses the "
+        "similarity as it is, in a weight step that is then not convex; or a larger "
+        "diagonal: adding minus the smallest eigenvalue to it makes a matrix "
+        "semi-definite and changes no similarity between different points."
+    )

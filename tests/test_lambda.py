@@ -1,0 +1,196 @@
+"""The choice of lam: its criteria against slow versions, its samples, its errors."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import entropy
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+import cdsk
+import reference
+from cdsk import CDSK, select_lambda
+from cdsk._dense import DenseKernel
+from cdsk._labels import rotation_to_axes
+from cdsk._lambda import CRITERIA, normalised_cut
+
+GRID = (0.1, 0.3, 0.5)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(240, 3, centers=4, cluster_std=2.0, random_state=0)[0]
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_the_smallest_of_the_curve_is_chosen(blobs, criterion):
+    choice = select_lambda(blobs, 4, criterion=criterion, random_state=0)
+    assert choice.grid.tolist() == pytest.approx(np.arange(1, 11) / 20)
+    assert choice.curve.shape == (10,)
+    assert np.isfinite(choice.curve).all()
+    assert choice.lam == choice.grid[np.argmin(choice.curve)]
+    assert choice.criterion == criterion
+    again = select_lambda(blobs, 4, criterion=criterion, random_state=0)
+    assert (again.curve == choice.curve).all()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        choice.lam = 0.1
+
+
+def test_ties_go_to_the_smaller(blobs):
+    # no rounds: uniform weights whatever lam is
+    choice = select_lambda(blobs, 4, grid=(0.5, 0.2, 0.3), max_iter=0, random_state=0)
+    assert choice.lam == 0.2 or np.ptp(choice.curve) > 0
+
+
+@pytest.fixture(scope="module")
+def whole(blobs):
+    """Fits of all points with bandwidth 2, as a sample of everything makes them."""
+    return [
+        CDSK(4, bandwidth=2.0, lam=lam, qp_tol=1e-8, random_state=0).fit(blobs)
+        for lam in GRID
+    ]
+
+
+def curve(blobs, criterion):
+    return select_lambda(
+        blobs,
+        4,
+        grid=GRID,
+        sample=1.0,
+        criterion=criterion,
+        bandwidth=2.0,
+        qp_tol=1e-8,
+        random_state=0,
+    ).curve
+
+
+def test_paper_criterion_equals_the_printed_one(blobs, whole):
+    # the entropy of softmax(Y) depends on the basis of the eigenspace only by signs
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    expected = []
+    for lam, model in zip(GRID, whole, strict=True):
+        A = reference.normalised(K, model.weights_, lam * 240)
+        _, degrees = reference.similarity(K, model.weights_, lam * 240)
+        vectors = np.linalg.eigh(A)[1][:, :-5:-1]
+        peak = np.abs(vectors).argmax(axis=0)
+        vectors = vectors * np.sign(vectors[peak, range(4)])
+        Y = np.exp(vectors / np.sqrt(degrees)[:, np.newaxis])
+        expected.append(np.mean(entropy(Y, axis=1)))
+    np.testing.assert_allclose(curve(blobs, "paper"), expected, rtol=1e-4)
+
+
+def test_entropy_criterion(blobs, whole):
+    expected = []
+    for model in whole:
+        rows = model.embedding_ @ rotation_to_axes(model.embedding_.T)
+        expected.append(np.mean(entropy(np.exp(rows / 0.1), axis=1)))
+    np.testing.assert_allclose(curve(blobs, "entropy"), expected, rtol=1e-3)
+
+
+def test_cut_criterion(blobs, whole):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    expected = [normalised_cut(DenseKernel(K, 1), model.labels_) for model in whole]
+    np.testing.assert_allclose(curve(blobs, "cut"), expected, rtol=1e-2)
+
+
+def test_normalised_cut_by_hand():
+    # two pairs of similarity 1 within and 0.5 between one point of each
+    K = np.eye(4)
+    K[0, 1] = K[1, 0] = K[2, 3] = K[3, 2] = 1.0
+    K[1, 2] = K[2, 1] = 0.5
+    kernel = DenseKernel(K, 1)
+    assert normalised_cut(kernel, np.array([0, 0, 1, 1])) == pytest.approx(0.5 / 2.5)
+    assert normalised_cut(kernel, np.array([0, 1, 0, 1])) == pytest.approx(1.0)
+    assert normalised_cut(kernel, np.array([3, 3, 3, 3])) == pytest.approx(0.0)
+
+
+def test_stability_prefers_what_repeats(blobs):
+    # far blobs in their true number are found again in every sample, at any lam
+    X = make_blobs(400, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)[0]
+    choice = select_lambda(X, 3, criterion="stability", random_state=0)
+    np.testing.assert_allclose(choice.curve, 0, atol=1e-12)
+    # twice as many clusters than there are cannot repeat
+    choice = select_lambda(X, 6, criterion="stability", random_state=0)
+    assert (choice.curve > 0.05).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "sample", "expected"), [(60, 0.1, 60), (500, 0.1, 100), (500, 0.5, 250)]
+)
+def test_size_of_the_sample(n, sample, expected):
+    X = make_blobs(n, centers=3, random_state=0)[0]
+    choice = select_lambda(X, 3, grid=(0.3,), sample=sample, random_state=0)
+    assert choice.n_sample == expected
+    assert select_lambda(X, 12, grid=(0.3,), random_state=0).n_sample == min(n, 120)
+
+
+def test_auto_is_select_lambda(blobs):
+    model = CDSK(4, lam="auto", random_state=0).fit(blobs)
+    choice = select_lambda(blobs, 4, random_state=0)
+    assert model.lam_ == choice.lam
+    assert (model.lambda_choice_.curve == choice.curve).all()
+    assert (model.weights_ <= 1 / (240 * model.lam_) * (1 + 1e-12)).all()
+    assert CDSK(4, random_state=0).fit(blobs).lambda_choice_ is None
+
+
+@pytest.mark.parametrize("init", ["uniform", "sparse", "array"])
+def test_auto_with_other_parameters(blobs, init):
+    if init == "array":
+        init = np.full(240, 1 / 240)
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(4, kernel="precomputed", lam="auto", init=init, random_state=0).fit(K)
+    assert model.lam_ in model.lambda_choice_.grid
+    model = CDSK(4, kernel="cosine", lam="auto", init=init, random_state=0).fit(blobs)
+    assert model.lam_ in model.lambda_choice_.grid
+
+
+def test_threads_change_no_bit(blobs):
+    for criterion in CRITERIA:
+        curves = [
+            select_lambda(
+                blobs, 4, grid=GRID, criterion=criterion, random_state=0, n_threads=n
+            ).curve
+            for n in (1, 3)
+        ]
+        assert (curves[0] == curves[1]).all()
+
+
+def test_the_entropy_sees_what_the_printed_one_does_not():
+    X, _ = make_moons(400, noise=0.1, random_state=0)
+    spreads = {}
+    for criterion in ("entropy", "paper"):
+        choice = select_lambda(X, 2, criterion=criterion, random_state=0)
+        spreads[criterion] = np.ptp(choice.curve) / choice.curve.max()
+    assert spreads["entropy"] > 3 * spreads["paper"]
+
+
+def test_labels_are_as_good_as_k_means_on_easy_data():
+    X, y = make_blobs(300, centers=3, random_state=0)
+    labels = CDSK(3, lam="auto", random_state=0).fit_predict(X)
+    own = KMeans(3, n_init=10, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, labels) > adjusted_rand_score(y, own) - 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grid": ()}, "grid must hold at least one value; got none"),
+        ({"grid": (0.1, 2.0)}, "Each value of grid must be a number > 0 and <= 1"),
+        ({"grid": "abc"}, "Each value of grid must be a number .* got 'abc'"),
+        ({"sample": 0}, "sample must be a number > 0 and <= 1; got 0"),
+        ({"criterion": "best"}, "criterion must be one of 'entropy', 'paper', 'cut'"),
+        ({"lam": 0.3}, "select_lambda chooses lam and does not take it"),
+        ({"n_clusters": 1}, "n_clusters must be an integer of at least 2; got 1"),
+    ],
+)
+def test_bad_arguments(blobs, options, message):
+    arguments = {"n_clusters": 4} | options
+    with pytest.raises(ValueError, match=message):
+        select_lambda(blobs, **arguments)
+
+
+def test_bad_lam(blobs):
+    with pytest.raises(ValueError, match="lam must be a number > 0 .* got 'best'"):
+        CDSK(4, lam="best").fit(blobs)
