@@ -2,7 +2,7 @@
 """Data -> bandwidth(s) of the Gaussian kernel.
 
 =============  =======================================================================
-"auto"         half the mean distance to the 7th nearest neighbour
+"neighbour"    half the mean distance to the 7th nearest neighbour
 "variance"     variance of the pairwise distances, as the paper prints it; depends on
                the unit of the data
 "std"          their standard deviation, the scale-free reading of the same
@@ -14,11 +14,11 @@
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.neighbors import NearestNeighbors
 
-RULES = ("auto", "variance", "std", "median", "local")
+from cdsk._neighbours import Neighbours
 
-NEIGHBOUR = 7
+RULES = ("neighbour", "variance", "std", "median", "local")
+
 GLOBAL_FACTOR = 0.5
 LOCAL_FACTOR = 0.25
 
@@ -42,12 +42,17 @@ _STATISTICS = {
 
 def bandwidth_from_data(X, rule):
     """Bandwidth of X by one of ``RULES``: a float, or an array if "local"."""
-    if rule == "auto":
-        value = GLOBAL_FACTOR * float(np.mean(neighbour_distances(X)))
+    if rule == "neighbour":
+        value = GLOBAL_FACTOR * float(np.mean(Neighbours(X).own_scales))
     elif rule == "local":
-        value = _positive(LOCAL_FACTOR * neighbour_distances(X))
+        value = LOCAL_FACTOR * Neighbours(X).scales
     else:
         value = float(_STATISTICS[rule](_pairwise_distances(X)))
+    return check_positive(value, X, rule)
+
+
+def check_positive(value, X, rule):
+    """Refuse a bandwidth of zero with the reason."""
     if not np.all(value > 0):
         raise ValueError(
             f"bandwidth={rule!r} gives a bandwidth of zero for these data: "
@@ -55,52 +60,6 @@ def bandwidth_from_data(X, rule):
             "number."
         )
     return value
-
-
-def neighbour_distances(X, new=None):
-    """Distance of each point to its 7th nearest neighbour in X.
-
-    Points of ``new`` that are also in X do not count themselves, so that a point of X
-    has the same distance whether it is asked as an old or as a new one.
-    """
-    centre = X.mean(axis=0, dtype=np.float64)
-    k = min(NEIGHBOUR, len(X) - 1)
-    search = NearestNeighbors(n_neighbors=k).fit(X - centre)
-    if new is None:
-        indices = search.kneighbors(return_distance=False)
-        return _sorted_distances(X, X, indices)[:, -1]
-    indices = search.kneighbors(new - centre, k + 1, return_distance=False)
-    distances = _sorted_distances(new, X, indices)
-    known = distances[:, 0] == 0
-    return np.where(known, distances[:, k], distances[:, k - 1])
-
-
-def _sorted_distances(A, B, indices):
-    """Distances of A[i] to the points B[indices[i]], nearest first.
-
-    From differences: those of the search lose digits in high dimensions, where it
-    expands the square, and a point is then not at distance 0 of itself.
-    """
-    out = np.empty(indices.shape)
-    for first in range(0, len(A), 256):
-        rows = slice(first, first + 256)
-        difference = A[rows, np.newaxis].astype(np.float64) - B[indices[rows]]
-        out[rows] = np.sqrt(np.einsum("ikd,ikd->ik", difference, difference))
-    return np.sort(out, axis=1)
-
-
-def local_bandwidth(X, bandwidth, new):
-    """Local bandwidths of new points, given those of the points X."""
-    scales = LOCAL_FACTOR * neighbour_distances(X, new)
-    return np.where(scales > 0, scales, bandwidth.min())
-
-
-def _positive(scales):
-    """Scales with zeros, as in heaps of duplicates, made the smallest of the others."""
-    positive = scales > 0
-    if positive.any() and not positive.all():
-        scales = np.where(positive, scales, scales[positive].min())
-    return scales
 
 
 def _pairwise_distances(X):

@@ -11,11 +11,12 @@ are passed as the rows of a C-contiguous (m, n) array.
 from functools import cached_property
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from cdsk import _kernel
 from cdsk._general import NegativePart
+from cdsk._neighbours import nearest_among
 from cdsk._rows import StoredRows
+from cdsk._similarity import Similarity
 
 
 class DenseKernel:
@@ -52,6 +53,10 @@ class DenseKernel:
         _kernel.product(self.K, columns, out, self.n_threads)
         return out
 
+    def similarity(self, weights, lam):
+        """The discriminative similarity for some weights; ``lam`` is the paper's."""
+        return Similarity(self, weights, lam)
+
     def rows(self):
         """Compiled access to the rows, diagonal entries included."""
         return StoredRows(self.K)
@@ -68,6 +73,4 @@ class DenseKernel:
         """
         if self.points is None:
             return candidates[np.argmax(self.K[np.ix_(points, candidates)], axis=1)]
-        centred = self.points - self.points.mean(axis=0, dtype=np.float64)
-        search = NearestNeighbors(n_neighbors=1).fit(centred[candidates])
-        return candidates[search.kneighbors(centred[points])[1][:, 0]]
+        return nearest_among(self.points, points, candidates)

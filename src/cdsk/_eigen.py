@@ -57,7 +57,7 @@ def leading_eigenpairs(product, start, k, *, known, tol, max_steps, n_threads):
     known : ndarray of shape (m_known, n)
         Orthonormal eigenvectors to be left out.
     tol : float
-        Largest norm of A v - theta v.
+        Largest norm of A v - theta v, relative to theta where that is above 1.
     max_steps : int
         Most products with a block; the residuals tell if it ended the search.
     n_threads : int
@@ -83,7 +83,7 @@ def leading_eigenpairs(product, start, k, *, known, tol, max_steps, n_threads):
             basis, image = vectors, images
         values, vectors = values[: -width - 1 : -1], vectors[:width]
         residuals = images[:width] - values[:, np.newaxis] * vectors
-        norms = np.linalg.norm(residuals, axis=1)
+        norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
         too_large = norms > np.where(np.arange(len(norms)) < k, tol, SETTLED)
         if not too_large[: k + 1].any() or n_products >= max_steps:
             break

@@ -10,7 +10,9 @@ vector returns only part of its eigenspace without saying so. Therefore
    (eigenvalue 1), known without any iteration;
 2. a block method (_eigen.py), which sees every copy of a multiple eigenvalue, finds the
    others from a random start, or from the vectors of the previous round;
-3. small problems, and those that want a large part of the spectrum, are solved densely.
+3. small problems, and those that want a large part of the spectrum, are solved densely;
+   sparse similarities can be factorised, and the block method then works on the inverse
+   of the shifted matrix, which pulls apart the eigenvalues that crowd at 1.
 
 Points that belong to no component in use (isolated ones, and the components beyond the
 c largest) are *stray*: they have no similarity to judge by and take the row of their
@@ -19,12 +21,14 @@ nearest neighbour.
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
-from cdsk._eigen import GUARDS, leading_eigenpairs
+from cdsk._block import combine, inner
+from cdsk._eigen import GUARDS, Eigenpairs, leading_eigenpairs
 from cdsk._memory import check_memory
 
 # Up to here a dense solver is as quick as any.
@@ -39,6 +43,15 @@ TOLERANCE = 1e-6
 
 # Products with a block before the spectral step is given up.
 _MAX_BLOCK_PRODUCTS = 1000
+
+# A similarity whose factors may be dense gets so many products before it is factorised:
+# enough where the spectrum does not crowd.
+_FEW_PRODUCTS = 40
+
+# The inverse is that of (1 + _SHIFT) I - A. Small against the gaps that matter, large
+# enough for the rounding of the solves. Usually 5 to 10 solves suffice.
+_SHIFT = 1e-7
+_MAX_SOLVES = 100
 
 
 @dataclass
@@ -95,7 +108,7 @@ def spectral_step(similarity, n_clusters, rng, start=None):
     elif similarity.n <= DENSE_SIZE or n_clusters > similarity.n // 5:
         values, vectors, residual = _dense(similarity, known, missing)
     else:
-        values, vectors, residual = _block(similarity, known, missing, rng, start)
+        values, vectors, residual = _iterative(similarity, known, missing, rng, start)
     columns, lengths = _unit_rows(
         similarity, np.concatenate([known, _fixed_sign(vectors)]), used
     )
@@ -137,19 +150,29 @@ def _dense(similarity, known, missing):
     return values, vectors, float(np.linalg.norm(difference, axis=1).max())
 
 
-def _block(similarity, known, missing, rng, start):
+def _iterative(similarity, known, missing, rng, start):
     # Guards are random each time: what one round missed, the next can find.
     old = known[:0] if start is None else start.vectors[:missing]
     fresh = rng.standard_normal((missing + GUARDS - len(old), similarity.n))
-    found = leading_eigenpairs(
-        similarity.normalised_product,
-        np.concatenate([old, fresh]),
-        missing,
+    block = np.concatenate([old, fresh])
+    search = partial(
+        leading_eigenpairs,
+        k=missing,
         known=known,
         tol=TOLERANCE,
-        max_steps=_MAX_BLOCK_PRODUCTS,
         n_threads=similarity.kernel.n_threads,
     )
+    if not similarity.can_be_factorised:
+        found = search(
+            similarity.normalised_product, block, max_steps=_MAX_BLOCK_PRODUCTS
+        )
+    else:
+        if not similarity.has_sparse_factors:
+            found = search(similarity.normalised_product, block, max_steps=_FEW_PRODUCTS)
+            block = np.concatenate([found.vectors, block[missing:]])
+        if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:
+            found = search(similarity.inverse(_SHIFT), block, max_steps=_MAX_SOLVES)
+            found = _of_the_similarity(similarity, found)
     residual = float(found.residuals.max())
     if residual > TOLERANCE:
         warnings.warn(
@@ -159,6 +182,19 @@ def _block(similarity, known, missing, rng, start):
             stacklevel=2,
         )
     return found.values, found.vectors, residual
+
+
+def _of_the_similarity(similarity, inverse):
+    """Eigenpairs of the inverse as those of the similarity itself (Rayleigh-Ritz)."""
+    image = similarity.normalised_product(inverse.vectors)
+    n_threads = similarity.kernel.n_threads
+    projected = inner(inverse.vectors, image, n_threads)
+    values, rotation = np.linalg.eigh(0.5 * (projected + projected.T))
+    values, rotation = values[::-1], np.ascontiguousarray(rotation[:, ::-1])
+    vectors = combine(rotation, inverse.vectors, n_threads)
+    residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors
+    norms = np.linalg.norm(residuals, axis=1)
+    return Eigenpairs(values, vectors, norms, inverse.n_products)
 
 
 def _fixed_sign(vectors):

@@ -12,26 +12,25 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._bandwidth import RULES, bandwidth_from_data
-from cdsk._dense import DenseKernel
+from cdsk._bandwidth import RULES
+from cdsk._candidates import other_candidate, rbf_candidates
+from cdsk._choice import choose
 from cdsk._fit import alternate
 from cdsk._fork import one_thread_if_forked
-from cdsk._gaussian import gaussian_gram
-from cdsk._general import split
 from cdsk._init import first_weights
 from cdsk._labels import assign_labels
 from cdsk._lambda import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._pairwise import NAMES, PairwiseKernel, check_kernel_params
-from cdsk._predict import GaussianVotes, KernelVotes
+from cdsk._margins import vote_margins
+from cdsk._pairwise import NAMES, check_kernel_params
+from cdsk._report import describe
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
-    check_bandwidth,
     check_choice,
     check_integer,
-    check_kernel_matrix,
     check_number,
     check_points,
 )
+from cdsk._whiten import represent
 
 
 class CDSK(ClusterMixin, BaseEstimator):
@@ -60,12 +59,23 @@ class CDSK(ClusterMixin, BaseEstimator):
         for "rbf". False splits it into its positive and negative part without a test,
         as an indefinite one needs it (CDS with general similarities); True uses it as
         it is, without a test.
-    bandwidth : float or {"auto", "variance", "std", "median", "local"}, default="auto"
-        Bandwidth of the Gaussian kernel, in the unit of the data. "auto": half the mean
-        distance to the 7th nearest neighbour. "variance": variance of the pairwise
-        distances, as the paper prints it; "std": its square root; "median": the median
-        distance. "local": one per point, from its own 7th neighbour.
-    lam : float in (0, 1] or "auto", default=0.3
+    bandwidth : float or str, default="auto"
+        Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of the
+        nearest neighbours, with bandwidths of 1/8 to 0.7 of each point's distance to
+        its 7th neighbour, and keeps the partition that the others agree with most (see
+        ``choice_``). Other rules and numbers give one kernel on all pairs of points, a
+        number in the unit of the data: "neighbour": half the mean distance to the 7th
+        neighbour; "variance": variance of the pairwise distances, as the paper prints
+        it; "std": its square root; "median": the median distance; "local": one per
+        point, a quarter of the distance to its 7th neighbour.
+    n_neighbors : int, default=None
+        Truncates the Gaussian kernel to pairs of which one is among the n_neighbors
+        nearest of the other. None: 20 for ``bandwidth="auto"``, no truncation else.
+    whiten : bool, int or "auto", default="auto"
+        PCA-whitening of the data before anything else: to all components, or to so
+        many. "auto" decides by the data whether it helps, if there are at least 60
+        features and ``bandwidth="auto"``, and does nothing otherwise.
+    lam : float in (0, 1] or "auto", default=0.2
         Weight of the regulariser relative to the mean risk; the paper's lambda is
         ``n_samples * lam``. At least this fraction of the points carries weight;
         smaller means sparser. "auto" chooses it as ``select_lambda`` does.
@@ -114,6 +124,14 @@ class CDSK(ClusterMixin, BaseEstimator):
         Bandwidth(s) in use; None for other kernels.
     lam_ : float
         Regularisation in use.
+    margins_ : ndarray of shape (n_samples,)
+        Share of its own cluster in the kernel votes of the other points for a point,
+        less the largest share of another cluster: near 1 inside a cluster, below 0
+        where the votes contradict the label.
+    choice_ : Choice
+        The kernels that were tried, their scores, and which was kept.
+    representation_ : Representation
+        Whether the data were whitened, and what decided it.
     lambda_choice_ : LambdaChoice or None
         How lam was chosen, if it was "auto".
     n_negative_ : int
@@ -150,7 +168,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         kernel_params: dict[str, Any] | None = None,
         psd: bool | None = None,
         bandwidth: float | str = "auto",
-        lam: float | str = 0.3,
+        n_neighbors: int | None = None,
+        whiten: bool | int | str = "auto",
+        lam: float | str = 0.2,
         init: str | ArrayLike = "uniform",
         max_iter: int = 20,
         tol: float = 1e-4,
@@ -166,6 +186,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.kernel_params = kernel_params
         self.psd = psd
         self.bandwidth = bandwidth
+        self.n_neighbors = n_neighbors
+        self.whiten = whiten
         self.lam = lam
         self.init = init
         self.max_iter = max_iter
@@ -206,34 +228,39 @@ class CDSK(ClusterMixin, BaseEstimator):
         n_threads = resolve_n_threads(self.n_threads)
         rng = check_random_state(self.random_state)
 
-        choice = None
-        if self.lam == "auto":
-            choice = self._choose_lambda(X, GRID, 0.1, "entropy", rng, n_threads)
-        lam = float(self.lam) if choice is None else choice.lam
-        bandwidth = self._resolve_bandwidth(X)
-        kernel = self._kernel_matrix(X, bandwidth, rng, n_threads)
-        report = _print_round if self.verbose else None
-        fit = self._alternate(kernel, lam, self.init, rng, report)
-        columns = fit.embedding.columns
-        labels = assign_labels(
-            columns, self.assign_labels, n_init=self.n_init, random_state=rng
-        )
+        representation = self._represent(X, rng, n_threads)
+        X = representation.transform(X)
+        lam, lambda_choice = self._resolve_lam(X, rng, n_threads)
+        candidates = self._candidates(X, rng, n_threads)
+        fits, partitions = [], []
+        for candidate in candidates:
+            if self.verbose:
+                print(f"[CDSK] kernel: {candidate.name}")
+            fits.append(self._alternate(candidate.kernel, lam, self.init, rng))
+            partitions.append(self._label(fits[-1].embedding.columns, rng))
+        names = [candidate.name for candidate in candidates]
+        choice = choose(names, partitions, self.n_clusters)
+        candidate, fit = candidates[choice.chosen], fits[choice.chosen]
+        labels = partitions[choice.chosen]
         _warn_of_stray_points(fit.embedding.stray)
 
         self.labels_ = labels
         self.weights_ = fit.weights
         self.support_ = np.flatnonzero(fit.weights)
-        self.embedding_ = np.ascontiguousarray(columns.T)
+        self.embedding_ = np.ascontiguousarray(fit.embedding.columns.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
+        self.margins_ = vote_margins(candidate.kernel, labels, fit.weights)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
         self.qp_gap_ = fit.qp_gap
-        self.bandwidth_ = bandwidth
+        self.bandwidth_ = candidate.bandwidth
         self.lam_ = lam
-        self.lambda_choice_ = choice
-        self.n_negative_ = kernel.negative.rank
+        self.choice_ = choice
+        self.lambda_choice_ = lambda_choice
+        self.representation_ = representation
+        self.n_negative_ = candidate.kernel.negative.rank
         self.n_clipped_ = fit.embedding.n_clipped
-        self._votes = self._make_votes(X)
+        self._votes = candidate.make_votes(labels, fit.weights, self.n_clusters)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -276,7 +303,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             -inf for a cluster none of whose points carries weight.
         """
         check_is_fitted(self, "labels_")
-        X = self._check_data(X, reset=False)
+        X = self.representation_.transform(self._check_data(X, reset=False))
         with one_thread_if_forked():
             return self._votes.log_votes(X, resolve_n_threads(self.n_threads))
 
@@ -296,6 +323,16 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         total = logsumexp(self.decision_function(X), axis=1)
         return total + self._votes.log_normaliser(self.n_features_in_)
+
+    def report(self) -> str:
+        """Readable summary of the fit: what was chosen and why, and what to trust.
+
+        Returns
+        -------
+        text : str
+        """
+        check_is_fitted(self, "labels_")
+        return describe(self)
 
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""
@@ -322,9 +359,17 @@ class CDSK(ClusterMixin, BaseEstimator):
         if self.psd is not None and not isinstance(self.psd, bool | np.bool_):
             raise ValueError(f"psd must be True, False or None; got {self.psd!r}.")
         if isinstance(self.bandwidth, str):
-            check_choice(self.bandwidth, "bandwidth", RULES)
+            check_choice(self.bandwidth, "bandwidth", ("auto", *RULES))
         else:
             check_number(self.bandwidth, "bandwidth", above=0)
+        if self.n_neighbors is not None:
+            check_integer(self.n_neighbors, "n_neighbors", 1)
+            if self.kernel != "rbf":
+                raise ValueError(
+                    'n_neighbors truncates kernel="rbf" only; expected None for '
+                    f"kernel={self.kernel!r}, got {self.n_neighbors!r}."
+                )
+        self._check_whiten()
         if self.lam != "auto":
             check_number(self.lam, "lam", above=0, at_most=1)
         if isinstance(self.init, str):
@@ -341,32 +386,42 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         return check_points(X, validate=validate, **options)
 
-    def _resolve_bandwidth(self, X):
-        if self.kernel != "rbf":
-            return None
-        if isinstance(self.bandwidth, str):
-            return bandwidth_from_data(X, self.bandwidth)
-        return float(self.bandwidth)
-
-    def _kernel_matrix(self, X, bandwidth, rng, n_threads):
-        if self.kernel == "rbf":
-            check_bandwidth(bandwidth, len(X))
-            K = gaussian_gram(X, bandwidth, n_threads=n_threads)
-        elif self.kernel == "precomputed":
-            K = check_kernel_matrix(X, "X")
+    def _check_whiten(self):
+        if isinstance(self.whiten, bool | np.bool_):
+            wanted = bool(self.whiten)
+        elif isinstance(self.whiten, str):
+            check_choice(self.whiten, "whiten", ("auto",))
+            wanted = False
         else:
-            K = check_kernel_matrix(self._pairwise_kernel()(X, X), "kernel(X, X)")
-        points = None if self.kernel == "precomputed" else X
-        kernel = DenseKernel(K, n_threads, points=points)
-        # the Gaussian with one bandwidth is known to be semi-definite
-        known = self.kernel == "rbf" and np.ndim(bandwidth) == 0
-        kernel.negative = split(kernel, True if known else self.psd, rng)
-        return kernel
+            check_integer(self.whiten, "whiten", 1)
+            wanted = True
+        if wanted and self.kernel == "precomputed":
+            raise ValueError(
+                "whiten needs points, not a kernel matrix; expected False or "
+                f'"auto" for kernel="precomputed", got {self.whiten!r}.'
+            )
 
-    def _pairwise_kernel(self):
-        return PairwiseKernel(self.kernel, self.kernel_params or {})
+    def _represent(self, X, rng, n_threads):
+        whiten = self.whiten
+        # a bandwidth that was given means the data as they were given
+        if isinstance(whiten, str) and (self.kernel, self.bandwidth) != ("rbf", "auto"):
+            whiten = False
+        return represent(X, self.n_clusters, whiten, rng, n_threads)
 
-    def _alternate(self, kernel, lam, init, rng, report=None):
+    def _candidates(self, X, rng, n_threads):
+        if self.kernel == "rbf":
+            return rbf_candidates(
+                X, self.bandwidth, self.n_neighbors, self.psd, rng, n_threads
+            )
+        parameters = self.kernel_params or {}
+        return [other_candidate(X, self.kernel, parameters, self.psd, rng, n_threads)]
+
+    def _label(self, columns, rng):
+        return assign_labels(
+            columns, self.assign_labels, n_init=self.n_init, random_state=rng
+        )
+
+    def _alternate(self, kernel, lam, init, rng):
         return alternate(
             kernel,
             self.n_clusters,
@@ -376,16 +431,22 @@ class CDSK(ClusterMixin, BaseEstimator):
             tol=self.tol,
             qp_tol=self.qp_tol,
             rng=rng,
-            report=report,
+            report=_print_round if self.verbose else None,
         )
+
+    def _resolve_lam(self, X, rng, n_threads):
+        """The regularisation, and how it was chosen if it was."""
+        if self.lam != "auto":
+            return float(self.lam), None
+        choice = self._choose_lambda(X, GRID, 0.1, "entropy", rng, n_threads)
+        return choice.lam, choice
 
     def _choose_lambda(self, X, grid, sample, criterion, rng, n_threads):
         def make_kernel(rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            part = np.ascontiguousarray(part)
-            return self._kernel_matrix(
-                part, self._resolve_bandwidth(part), rng, n_threads
-            )
+            candidates = self._candidates(np.ascontiguousarray(part), rng, n_threads)
+            # of several the middle one
+            return candidates[len(candidates) // 2].kernel
 
         # weights given for all points are none for a sample
         init = self.init if isinstance(self.init, str) else "uniform"
@@ -412,22 +473,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         ]
         if not grid:
             raise ValueError("grid must hold at least one value; got none.")
+        rng = check_random_state(self.random_state)
+        n_threads = resolve_n_threads(self.n_threads)
         with one_thread_if_forked():
-            return self._choose_lambda(
-                X,
-                grid,
-                sample,
-                criterion,
-                check_random_state(self.random_state),
-                resolve_n_threads(self.n_threads),
-            )
-
-    def _make_votes(self, X):
-        arguments = X, self.labels_, self.weights_
-        if self.kernel == "rbf":
-            return GaussianVotes(*arguments, self.bandwidth_, self.n_clusters)
-        kernel = None if self.kernel == "precomputed" else self._pairwise_kernel()
-        return KernelVotes(kernel, *arguments, self.n_clusters)
+            X = self._represent(X, rng, n_threads).transform(X)
+            return self._choose_lambda(X, grid, sample, criterion, rng, n_threads)
 
 
 def _print_round(result):

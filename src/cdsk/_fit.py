@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._embedding import Embedding, spectral_step
-from cdsk._similarity import Similarity
 from cdsk._weights import WeightProblem
 
 
@@ -59,7 +58,7 @@ def alternate(
     """Alternate spectral and weight steps from the given weights; return a ``Fit``."""
 
     def embed(weights, start=None):
-        return spectral_step(Similarity(kernel, weights, lam), n_clusters, rng, start)
+        return spectral_step(kernel.similarity(weights, lam), n_clusters, rng, start)
 
     def tell(number, merit, embedding, weights, gap, since, accepted):
         if report is not None:

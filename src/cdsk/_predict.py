@@ -10,7 +10,8 @@ far from all data the nearest support decides instead of 0/0.
 import numpy as np
 
 from cdsk import _kernel
-from cdsk._bandwidth import local_bandwidth
+from cdsk._bandwidth import LOCAL_FACTOR
+from cdsk._neighbours import Neighbours, PointSearch
 from cdsk._validation import check_kernel_values
 
 # Kernel values made at a time: 64 MiB of them.
@@ -23,7 +24,7 @@ class GaussianVotes:
     def __init__(self, X, labels, weights, bandwidth, n_clusters):
         self.bandwidth = bandwidth
         # local bandwidths of new points need all the old ones
-        self.training = X if np.ndim(bandwidth) else None
+        self.training = Neighbours(X) if np.ndim(bandwidth) else None
         bandwidths = np.broadcast_to(bandwidth, len(X))
         members = [(weights > 0) & (labels == y) for y in range(n_clusters)]
         self.clusters = [(X[m], bandwidths[m], weights[m]) for m in members]
@@ -56,7 +57,47 @@ class GaussianVotes:
     def _bandwidth(self, X):
         if self.training is None:
             return np.full(len(X), self.bandwidth)
-        return local_bandwidth(self.training, self.bandwidth, X)
+        return LOCAL_FACTOR * self.training.scales_of(X)
+
+
+class NeighbourVotes:
+    """Log votes under a Gaussian kernel truncated to neighbours.
+
+    The k nearest training points that carry weight vote, so that every point has a
+    vote, however far from the others it is. ``factor`` gives the bandwidth of new points
+    as a part of their scale; None means that all points have the same bandwidth.
+    """
+
+    def __init__(self, neighbours, labels, weights, bandwidth, factor, n_clusters):
+        support = np.flatnonzero(weights)
+        self.neighbours = neighbours
+        self.factor = factor
+        self.n_clusters = n_clusters
+        self.search = PointSearch(neighbours.X[support])
+        self.labels = labels[support]
+        self.log_weights = np.log(weights[support])
+        self.bandwidth = np.broadcast_to(bandwidth, len(weights))[support]
+
+    def log_votes(self, X, n_threads):
+        """Log h for each row of X and each cluster; -inf for one without a neighbour."""
+        k = min(self.neighbours.k, len(self.labels))
+        bandwidth = np.full(len(X), self.bandwidth[0])
+        if self.factor is not None:
+            bandwidth = self.factor * self.neighbours.scales_of(X)
+        indices, distances = self.search.nearest_to(X, k)
+        exponents = self.log_weights[indices] - distances**2 / (
+            2.0 * bandwidth[:, np.newaxis] * self.bandwidth[indices]
+        )
+        peak = exponents.max(axis=1, keepdims=True)
+        votes = np.zeros((len(X), self.n_clusters))
+        rows = np.arange(len(X))[:, np.newaxis]
+        np.add.at(votes, (rows, self.labels[indices]), np.exp(exponents - peak))
+        with np.errstate(divide="ignore"):
+            return np.log(votes) + peak
+
+    def log_normaliser(self, n_features):
+        """0: the integral of a truncated kernel is not known."""
+        return 0.0
 
 
 class KernelVotes:

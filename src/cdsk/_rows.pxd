@@ -27,3 +27,16 @@ cdef class RowSource:
 cdef class StoredRows(RowSource):
     cdef stored_matrix matrix
     cdef object owner                 # keeps the memory of the matrix alive
+
+
+cdef struct sparse_matrix:
+    Py_ssize_t n
+    const Py_ssize_t* starts     # (n + 1,)
+    const Py_ssize_t* columns
+    const double* values
+    const double* diagonal
+
+
+cdef class SparseRows(RowSource):
+    cdef sparse_matrix matrix
+    cdef object owner                 # keeps the memory of the matrix alive

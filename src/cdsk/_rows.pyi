@@ -12,3 +12,12 @@ class RowSource:
 
 class StoredRows(RowSource):
     def __init__(self, matrix: NDArray[np.floating]) -> None: ...
+
+class SparseRows(RowSource):
+    def __init__(
+        self,
+        starts: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        values: Array,
+        diagonal: Array,
+    ) -> None: ...

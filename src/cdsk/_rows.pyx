@@ -49,3 +49,38 @@ cdef class StoredRows(RowSource):
         self.diagonal = np.ascontiguousarray(np.diagonal(matrix), dtype=np.float64)
         self.row = _stored_row
         self.user = &self.matrix
+
+
+cdef const double* _sparse_row(
+    void* user, Py_ssize_t i, double* scratch
+) noexcept nogil:
+    cdef sparse_matrix* matrix = <sparse_matrix*> user
+    cdef Py_ssize_t k
+    for k in range(matrix.n):
+        scratch[k] = 0.0
+    for k in range(matrix.starts[i], matrix.starts[i + 1]):
+        scratch[matrix.columns[k]] = matrix.values[k]
+    scratch[i] = matrix.diagonal[i]
+    return scratch
+
+
+cdef class SparseRows(RowSource):
+    """Rows of a sparse matrix in CSR form whose diagonal is stored apart."""
+
+    def __cinit__(
+        self,
+        const Py_ssize_t[::1] starts,        # (n + 1,) in
+        const Py_ssize_t[::1] columns,    # (n_entries,) in
+        const double[::1] values,         # (n_entries,) in
+        const double[::1] diagonal,       # (n,) in
+    ):
+        self.owner = starts, columns, values, diagonal
+        self.n = self.matrix.n = diagonal.shape[0]
+        self.matrix.starts = &starts[0]
+        # a matrix without entries has no first one
+        self.matrix.columns = &columns[0] if columns.shape[0] else NULL
+        self.matrix.values = &values[0] if values.shape[0] else NULL
+        self.matrix.diagonal = &diagonal[0]
+        self.diagonal = np.asarray(diagonal)
+        self.row = _sparse_row
+        self.user = &self.matrix

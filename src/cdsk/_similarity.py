@@ -15,7 +15,7 @@ import numpy as np
 
 # Below this a degree is as good as zero: its inverse square root would overflow
 # products.
-_SMALLEST_DEGREE = 1e-290
+SMALLEST_DEGREE = 1e-290
 
 
 class Similarity:
@@ -24,6 +24,8 @@ class Similarity:
     ``isolated`` marks points without any similarity; their rows of the normalised
     operator are zero. ``n_clipped`` counts the pairs whose similarity was negative.
     """
+
+    can_be_factorised = False
 
     def __init__(self, kernel, weights, lam):
         self.kernel = kernel
@@ -39,11 +41,11 @@ class Similarity:
             2.0 * (weights * kernel.row_sums + self._rest * k_weights)
             + self._negative_product(np.ones((1, self.n)))[0]
         )
-        self.isolated = self.degrees < _SMALLEST_DEGREE
+        self.isolated = self.degrees < SMALLEST_DEGREE
         self._root = np.where(
             self.isolated,
             0.0,
-            1.0 / np.sqrt(np.maximum(self.degrees, _SMALLEST_DEGREE)),
+            1.0 / np.sqrt(np.maximum(self.degrees, SMALLEST_DEGREE)),
         )
 
     def normalised_product(self, columns):

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parameters and data -> the kernels a fit is tried with, usually one.
+
+``bandwidth="auto"`` tries several: Gaussian kernels on the graph of the 20 nearest
+neighbours, with bandwidths from 0.7 to 1/8 of the points' own scales, a factor sqrt(2)
+apart. _choice.py keeps one of the partitions they lead to. docs/defaults.md tells why
+these, and what else was tried.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdsk._bandwidth import LOCAL_FACTOR, bandwidth_from_data, check_positive
+from cdsk._dense import DenseKernel
+from cdsk._gaussian import gaussian_gram
+from cdsk._general import split
+from cdsk._neighbours import Neighbours
+from cdsk._pairwise import PairwiseKernel
+from cdsk._predict import GaussianVotes, KernelVotes, NeighbourVotes
+from cdsk._sparse import NeighbourGraph, SparseKernel
+from cdsk._validation import check_bandwidth, check_kernel_matrix
+
+NEIGHBOURS = 20
+FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
+
+
+@dataclass
+class Candidate:
+    """A kernel of the data, and what makes a classifier of it once it is fitted."""
+
+    name: str
+    bandwidth: float | np.ndarray | None
+    kernel: DenseKernel | SparseKernel
+    # (labels, weights, n_clusters) -> object with log_votes
+    make_votes: Callable
+
+
+def rbf_candidates(X, bandwidth, n_neighbors, psd, rng, n_threads):
+    """Gaussian kernels of X: on all pairs of points, or on pairs of neighbours."""
+    if bandwidth == "auto" and n_neighbors is None:
+        n_neighbors = NEIGHBOURS
+    if n_neighbors is None:
+        return [_full(X, bandwidth, psd, rng, n_threads)]
+    graph = NeighbourGraph(Neighbours(X, n_neighbors))
+    scales = graph.neighbours.scales
+    if bandwidth == "auto":
+        check_positive(scales, X, bandwidth)
+        values = {f"{factor:.3g} of the scales": factor for factor in FACTORS}
+    elif bandwidth == "local":
+        check_positive(scales, X, bandwidth)
+        values = {"local": LOCAL_FACTOR}
+    else:
+        value = _resolve(X, bandwidth)
+        return [_truncated(graph, f"bandwidth {value:.4g}", value, None, n_threads)]
+    return [
+        _truncated(graph, name, factor * scales, factor, n_threads)
+        for name, factor in values.items()
+    ]
+
+
+def other_candidate(X, kernel, parameters, psd, rng, n_threads):
+    """The kernel that is a matrix, a name or a callable."""
+    if kernel == "precomputed":
+        K, points, values = check_kernel_matrix(X, "X"), None, None
+    else:
+        values = PairwiseKernel(kernel, parameters)
+        K, points = check_kernel_matrix(values(X, X), "kernel(X, X)"), X
+    dense = DenseKernel(K, n_threads, points=points)
+    dense.negative = split(dense, psd, rng)
+
+    def make_votes(labels, weights, n_clusters):
+        return KernelVotes(values, X, labels, weights, n_clusters)
+
+    return Candidate(getattr(kernel, "__name__", str(kernel)), None, dense, make_votes)
+
+
+def _full(X, bandwidth, psd, rng, n_threads):
+    value = _resolve(X, bandwidth)
+    check_bandwidth(value, len(X))
+    kernel = DenseKernel(gaussian_gram(X, value, n_threads=n_threads), n_threads, X)
+    # with one bandwidth it is known to be semi-definite
+    kernel.negative = split(kernel, np.ndim(value) == 0 or psd, rng)
+
+    def make_votes(labels, weights, n_clusters):
+        return GaussianVotes(X, labels, weights, value, n_clusters)
+
+    name = "local" if np.ndim(value) else f"bandwidth {value:.4g}"
+    return Candidate(name, value, kernel, make_votes)
+
+
+def _truncated(graph, name, bandwidth, factor, n_threads):
+    """``factor``: of the local scales; None for one bandwidth."""
+    check_bandwidth(bandwidth, len(graph.neighbours.X))
+
+    def make_votes(labels, weights, n_clusters):
+        return NeighbourVotes(
+            graph.neighbours, labels, weights, bandwidth, factor, n_clusters
+        )
+
+    return Candidate(name, bandwidth, graph.kernel(bandwidth, n_threads), make_votes)
+
+
+def _resolve(X, bandwidth):
+    if isinstance(bandwidth, str):
+        return bandwidth_from_data(X, bandwidth)
+    return float(bandwidth)

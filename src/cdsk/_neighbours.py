@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nearest neighbours: searched once, shared by everything that asks about the data.
+
+The search is scikit-learn's, on centred points. Its distances are computed afresh from
+differences: in high dimensions it expands the square, which loses digits, and a point is
+then not at distance 0 of itself.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+# The neighbour whose distance is the scale of a point, as in self-tuning spectral
+# clustering (Zelnik-Manor & Perona, 2004).
+SCALE_NEIGHBOUR = 7
+
+
+class PointSearch:
+    """Search for the nearest among the points X."""
+
+    def __init__(self, X):
+        self.X = X
+        self._centre = X.mean(axis=0, dtype=np.float64)
+        self._search = NearestNeighbors().fit(X - self._centre)
+
+    def nearest_to(self, new, k):
+        """Indices and distances (m, k) of the points nearest to new ones, in order."""
+        found = self._search.kneighbors(new - self._centre, k, return_distance=False)
+        return _nearest_first(new, self.X, found)
+
+
+class Neighbours(PointSearch):
+    """The k nearest neighbours of every point of X among the others.
+
+    Attributes
+    ----------
+    indices, distances : ndarrays of shape (n, k)
+        Nearest first; k is at most n - 1.
+    """
+
+    def __init__(self, X, k=SCALE_NEIGHBOUR):
+        super().__init__(X)
+        self.k = min(k, len(X) - 1)
+        found = self._search.kneighbors(n_neighbors=self.k, return_distance=False)
+        self.indices, self.distances = _nearest_first(X, X, found)
+
+    @property
+    def own_scales(self):
+        """Distance of each point to its 7th neighbour, the farthest if there are fewer."""
+        return self.distances[:, min(SCALE_NEIGHBOUR, self.k) - 1]
+
+    @cached_property
+    def scales(self):
+        """``own_scales``, but zeros, as in heaps of duplicates, are the smallest other."""
+        scales = self.own_scales
+        positive = scales > 0
+        if positive.any() and not positive.all():
+            scales = np.where(positive, scales, scales[positive].min())
+        return scales
+
+    def scales_of(self, new):
+        """Distance of new points to their 7th nearest in X.
+
+        A point of X does not count itself: asked as a new one it has its old scale.
+        """
+        k = min(SCALE_NEIGHBOUR, self.k)
+        _, distances = self.nearest_to(new, k + 1)
+        scales = np.where(distances[:, 0] == 0, distances[:, k], distances[:, k - 1])
+        return np.where(scales > 0, scales, self.scales.min())
+
+
+def nearest_among(X, points, candidates):
+    """For each index in ``points`` the index in ``candidates`` of its nearest point."""
+    centred = X - X.mean(axis=0, dtype=np.float64)
+    search = NearestNeighbors(n_neighbors=1).fit(centred[candidates])
+    return candidates[search.kneighbors(centred[points], return_distance=False)[:, 0]]
+
+
+def _nearest_first(A, B, indices):
+    """Indices and distances of A[i] to the points B[indices[i]], nearest first."""
+    distances = np.empty(indices.shape)
+    # 256 rows at a time: the differences are k times as large as A
+    for first in range(0, len(A), 256):
+        rows = slice(first, first + 256)
+        difference = A[rows, np.newaxis].astype(np.float64) - B[indices[rows]]
+        distances[rows] = np.sqrt(np.einsum("ikd,ikd->ik", difference, difference))
+    order = np.argsort(distances, axis=1, kind="stable")
+    return (
+        np.take_along_axis(indices, order, axis=1),
+        np.take_along_axis(distances, order, axis=1),
+    )

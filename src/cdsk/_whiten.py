@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Data -> their representation: as they are, or PCA-whitened.
+
+Whitening gives every principal component the same variance. It lifts what few
+components hide (faces under changing light) and blurs what they show (digits). Which of
+the two the data need is told by a graph that is comparable between representations: the
+unweighted one of the 5 nearest neighbours has the same number of edges everywhere. Its
+relaxed normalised cut, the mean of the c smallest eigenvalues of its Laplacian, says how
+well it falls into c parts. The whitened form is taken if it lowers this cut by a quarter
+or more.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdsk._embedding import spectral_step
+from cdsk._neighbours import Neighbours
+from cdsk._sparse import NeighbourGraph
+
+# Numbers of components that are tried, and the fewest features for which they are: with
+# fewer, whitening could only drop features or keep nearly all of them.
+COMPONENTS = (20, 50, 100, 200)
+LEAST_FEATURES = 60
+
+# The cut must fall to this fraction.
+PAYS = 0.75
+
+_GRAPH_NEIGHBOURS = 5
+
+# The decision is made on so many evenly spaced points at most.
+_LARGEST_SAMPLE = 2000
+
+
+@dataclass(frozen=True)
+class Representation:
+    """How the data are represented.
+
+    Attributes
+    ----------
+    n_components : int or None
+        Components of the whitened data; None: as they are.
+    cuts : dict
+        Relaxed cut of every representation that was tried, by its number of components
+        (0: as they are); empty if none was.
+    """
+
+    n_components: int | None
+    cuts: dict[int, float]
+    mean: NDArray[np.float64] | None = None
+    directions: NDArray[np.float64] | None = None
+
+    def transform(self, X):
+        """X in this representation, in its own dtype."""
+        if self.directions is None:
+            return X
+        whitened = (X - self.mean) @ self.directions
+        return np.ascontiguousarray(whitened, dtype=X.dtype)
+
+
+def represent(X, n_clusters, whiten, rng, n_threads):
+    """The ``Representation`` that ``whiten`` asks for: False, True, "auto", a number."""
+    if whiten is False:
+        return Representation(None, {})
+    if whiten is True:
+        return _whitening(X, min(X.shape))
+    if whiten != "auto":
+        return _whitening(X, whiten)
+    return _choose(X, n_clusters, rng, n_threads)
+
+
+def _choose(X, n_clusters, rng, n_threads):
+    sample = X[:: -(-len(X) // _LARGEST_SAMPLE)]
+    tried = [m for m in COMPONENTS if m < min(sample.shape) / 2]
+    if X.shape[1] < LEAST_FEATURES or not tried or n_clusters > len(sample) // 5:
+        return Representation(None, {})
+    largest = _whitening(sample, tried[-1])
+    whitened = largest.transform(sample)
+    cuts = {0: _cut(sample, n_clusters, rng, n_threads)}
+    for m in tried:
+        # components are ordered, so the first m of them are the whitening to m
+        cuts[m] = _cut(whitened[:, :m], n_clusters, rng, n_threads)
+    best = min(tried, key=cuts.__getitem__)
+    if cuts[best] > PAYS * cuts[0] or best > largest.n_components:
+        return Representation(None, cuts)
+    chosen = _whitening(X, best)
+    return Representation(best, cuts, chosen.mean, chosen.directions)
+
+
+def _whitening(X, n_components):
+    """Whitening to at most so many components, fewer if the data span no more."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    centred = X - mean
+    n, d = X.shape
+    # the smaller of the two Gram matrices has the same eigenvalues
+    if d <= n:
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+    else:
+        values, vectors = np.linalg.eigh(centred @ centred.T)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    spanned = values > 1e-12 * max(values[0], np.finfo(float).tiny)
+    m = min(n_components, int(spanned.sum()))
+    values, vectors = values[:m], vectors[:, :m]
+    if d > n:
+        vectors = centred.T @ vectors / np.sqrt(values)
+    return Representation(m, {}, mean, vectors * np.sqrt(n / values))
+
+
+def _cut(X, n_clusters, rng, n_threads):
+    """Mean of the c smallest eigenvalues of the Laplacian of the neighbour graph."""
+    graph = NeighbourGraph(Neighbours(np.ascontiguousarray(X), _GRAPH_NEIGHBOURS))
+    kernel = graph.indicator(n_threads)
+    uniform = np.full(kernel.n, 1.0 / kernel.n)
+    # with uniform weights S is a multiple of K for every lambda
+    embedding = spectral_step(kernel.similarity(uniform, 1.0), n_clusters, rng)
+    return embedding.trace / n_clusters
