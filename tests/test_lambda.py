@@ -192,5 +192,5 @@ def test_bad_arguments(blobs, options, message):
 
 
 def test_bad_lam(blobs):
-    with pytest.raises(ValueError, match="lam must be a number > 0 .* got 'best'"):
+    with pytest.raises(ValueError, match=r"lam must be a number > 0 .* got 'best'"):
         CDSK(4, lam="best").fit(blobs)

@@ -56,10 +56,10 @@ class CDSK(ClusterMixin, BaseEstimator):
     kernel_params : dict, default=None
         Parameters of a named kernel, or further arguments of a callable.
     psd : bool, default=None
-        Whether the similarity matrix is positive semi-definite. None tests it, except
-        for "rbf". False splits it into its positive and negative part without a test,
-        as an indefinite one needs it (CDS with general similarities); True uses it as
-        it is, without a test.
+        Whether the similarity matrix is positive semi-definite. None tests it, but
+        takes "rbf" for it, local bandwidths included. False splits it into its positive
+        and negative part without a test, as an indefinite one needs it (CDS with
+        general similarities); True uses it as it is, without a test.
     bandwidth : float or {"auto", "variance", "std", "median", "local"}, default="auto"
         Bandwidth of the Gaussian kernel, in the unit of the data. "auto": half the mean
         distance to the 7th nearest neighbour. "variance": variance of the pairwise
@@ -358,9 +358,12 @@ class CDSK(ClusterMixin, BaseEstimator):
             K = check_kernel_matrix(self._pairwise_kernel()(X, X), "kernel(X, X)")
         points = None if self.kernel == "precomputed" else X
         kernel = DenseKernel(K, n_threads, points=points)
-        # the Gaussian with one bandwidth is known to be semi-definite
-        known = self.kernel == "rbf" and np.ndim(bandwidth) == 0
-        kernel.negative = split(kernel, True if known else self.psd, rng)
+        psd = self.psd
+        if self.kernel == "rbf" and (psd is None or np.ndim(bandwidth) == 0):
+            # Semi-definite with one bandwidth. With local ones splitting was measured
+            # to change no score and to take longer: docs/method.md, section 5.
+            psd = True
+        kernel.negative = split(kernel, psd, rng)
         return kernel
 
     def _pairwise_kernel(self):

@@ -41,6 +41,10 @@ NEGLIGIBLE = 1e-6
 # error of K- is of the same order, however close to each other eigenvalues are.
 _TOLERANCE = 1e-9
 
+# A negative similarity below this fraction of the smaller degree of its ends is as good
+# as 0: it moves no eigenvalue of the spectral step by more than n times as much.
+_NEGLIGIBLE_ENTRY = 1e-13
+
 # Up to here LAPACK is as quick as anything; beyond the second it takes minutes and is
 # refused (measured: docs/method.md).
 _SMALL = 1000
@@ -94,18 +98,19 @@ class NegativePart:
             return rows
         return _negative.AbsoluteRows(rows, self.factor, self._transpose)
 
-    def clipped(self, rows, weights, lam):
+    def clipped(self, rows, weights, lam, degrees):
         """Sparse matrix of minus the negative entries of S, its diagonal left out.
 
         S plus this matrix is max(S, 0). A pair with K_ij >= 2 K-_ij is never in it as
         long as weights are at most 1 / lam, since then S_ij >= 2 max(alpha_i, alpha_j)
-        (K_ij - 2 K-_ij).
+        (K_ij - 2 K-_ij). Entries that are negligible beside ``degrees`` are left out;
+        there would be many.
         """
         n = self.factor.shape[1]
         if not self.rank:
             return sparse.csr_array((n, n))
         i, j, values = _negative.clipped_pairs(
-            rows, self.factor, self._transpose, weights, lam
+            rows, self.factor, self._transpose, weights, lam, degrees, _NEGLIGIBLE_ENTRY
         )
         ends = np.concatenate([i, j]), np.concatenate([j, i])
         return sparse.csr_array((np.tile(values, 2), ends), shape=(n, n))
@@ -174,27 +179,41 @@ def negative_part(kernel, rng):
 
 
 def _negative_eigenpairs(minus, kernel, rng, max_products):
-    """All eigenpairs above ``NEGLIGIBLE`` of -K / bound; None if they cost too much."""
+    """All eigenpairs above ``NEGLIGIBLE`` of -K / bound; None if they cost too much.
+
+    Batches are found just well enough to tell which are negative; only those are
+    refined. Eigenvalues that crowd at 0 would take long to separate.
+    """
     values, vectors = np.empty(0), np.empty((0, kernel.n))
-    batch = _FIRST_BATCH
-    while max_products > 0:
+
+    def search(start, k, tol):
+        nonlocal max_products
+        guards = rng.standard_normal((k + GUARDS - len(start), kernel.n))
         found = leading_eigenpairs(
             minus,
-            rng.standard_normal((batch + GUARDS, kernel.n)),
-            batch,
+            np.concatenate([start, guards]),
+            k,
             known=vectors,
-            tol=_TOLERANCE,
+            tol=tol,
             max_steps=max_products,
             n_threads=kernel.n_threads,
         )
-        if found.residuals.max() > _TOLERANCE:
-            return None
+        max_products -= found.n_products
+        return found, found.residuals.max() <= tol
+
+    batch = _FIRST_BATCH
+    while max_products > 0:
+        found, converged = search(vectors[:0], batch, NEGLIGIBLE)
         negative = found.values > NEGLIGIBLE
-        values = np.concatenate([values, found.values[negative]])
-        vectors = np.concatenate([vectors, found.vectors[negative]])
+        if converged and negative.any() and max_products > 0:
+            k = np.count_nonzero(negative)
+            found, converged = search(found.vectors[negative], k, _TOLERANCE)
+            values = np.concatenate([values, found.values])
+            vectors = np.concatenate([vectors, found.vectors])
+        if not converged:
+            return None
         if not negative.all():
             return values, vectors
-        max_products -= found.n_products
         batch *= 2
     return None
 

@@ -225,6 +225,8 @@ def nearest_feasible(weights, upper):
     It is clip(weights + t, 0, upper) for the t that makes the sum 1: found between the
     sorted places where an entry leaves 0 or reaches the upper bound.
     """
+    if (weights <= upper).all():
+        return weights
     places = np.sort(np.concatenate([-weights, upper - weights]))
 
     def total(t):
