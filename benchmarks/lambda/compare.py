@@ -4,9 +4,9 @@
 usage: python benchmarks/lambda/compare.py DATA [--cap 600] [--bandwidth auto]
            [--seeds 1] [--step 1] [--out docs/results]
 
-Every value of the grid (every STEPth) is fitted to the whole set, scored by labels, and
-each criterion chooses one from its sample, without labels. The criteria that look at one
-sample share its fits.
+Every value of the grid (every STEPth) is fitted to the whole set, scored by labels;
+each criterion chooses one from its sample, without labels. The criteria that look at
+one sample share its fits.
 """
 
 import argparse
