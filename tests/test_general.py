@@ -67,7 +67,7 @@ def test_both_methods_of_splitting_agree(rng, monkeypatch):
     K = few_negative(rng, 300)
     by_lapack = general_kernel(K).negative
     monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_dense", None)  # must not be asked
+    monkeypatch.setattr(_general, "_factor_by_lapack", None)  # must not be asked
     by_block = general_kernel(K).negative
     assert by_block.rank == by_lapack.rank
     np.testing.assert_allclose(
@@ -77,9 +77,21 @@ def test_both_methods_of_splitting_agree(rng, monkeypatch):
     )
 
 
+def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
+    monkeypatch.setattr(_general, "_SMALL", 0)
+    monkeypatch.setattr(_general, "_LARGEST_DENSE", 0)
+    monkeypatch.setattr(_general, "_factorises", None)
+    K = few_negative(rng, 200)
+    _, negative = reference.split(K)
+    factor = general_kernel(K).negative.factor
+    np.testing.assert_allclose(
+        factor.T @ factor, negative, atol=NEGLIGIBLE * K.sum(axis=1).max()
+    )
+
+
 def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
     monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_dense", None)
+    monkeypatch.setattr(_general, "_factor_by_lapack", None)
     monkeypatch.setattr(_general, "_PRODUCTS", 2000)
     K = many_negative(rng, 150)
     values = np.linalg.eigvalsh(K)
@@ -364,8 +376,10 @@ def test_refused_with_figures_and_advice(rng, monkeypatch):
 def test_refused_for_lack_of_memory(rng, monkeypatch):
     K = many_negative(rng, 100)
     monkeypatch.setattr("cdsk._memory.available_bytes", lambda: 1000)
-    with pytest.raises(MemoryError, match="Splitting an indefinite similarity"):
+    with pytest.raises(MemoryError, match=r"Testing if a similarity .*psd=True"):
         CDSK(3, kernel="precomputed").fit(K)
+    with pytest.raises(MemoryError, match="Splitting an indefinite similarity"):
+        CDSK(3, kernel="precomputed", psd=False).fit(K)
 
 
 @pytest.mark.parametrize("psd", ["yes", 1, 0.5])

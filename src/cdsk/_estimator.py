@@ -361,7 +361,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         psd = self.psd
         if self.kernel == "rbf" and (psd is None or np.ndim(bandwidth) == 0):
             # Semi-definite with one bandwidth. With local ones splitting was measured
-            # to change no score and to take longer: docs/method.md, section 5.
+            # to change no score and to take longer: docs/method.md, section 11.
             psd = True
         kernel.negative = split(kernel, psd, rng)
         return kernel

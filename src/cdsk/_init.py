@@ -39,7 +39,7 @@ from cdsk._validation import (
 TAU = 0.1
 
 # Relative decrease of F at which the iteration ends.
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
