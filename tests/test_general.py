@@ -31,7 +31,10 @@ def few_negative(rng, n, dtype=np.float64, r=3):
 def many_negative(rng, n, dtype=np.float64):
     """A truncated kernel: a large part of its spectrum is negative."""
     K = cdsk.gaussian_gram(rng.normal(size=(n, 2)), 1.0)
-    return np.where(K > 0.5, K, 0.0).astype(dtype)
+    # every point keeps its nearest neighbour
+    nearest = np.sort(K, axis=1)[:, -2]
+    kept = (K > 0.5) | (K == nearest) | (K == nearest[:, np.newaxis])
+    return np.where(kept, K, 0.0).astype(dtype)
 
 
 def general_kernel(K, n_threads=2):
@@ -64,7 +67,7 @@ def test_both_methods_of_splitting_agree(rng, monkeypatch):
     K = few_negative(rng, 300)
     by_lapack = general_kernel(K).negative
     monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_dense", None)  # must not be asked
+    monkeypatch.setattr(_general, "_factor_by_lapack", None)  # must not be asked
     by_block = general_kernel(K).negative
     assert by_block.rank == by_lapack.rank
     np.testing.assert_allclose(
@@ -74,9 +77,21 @@ def test_both_methods_of_splitting_agree(rng, monkeypatch):
     )
 
 
+def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
+    monkeypatch.setattr(_general, "_SMALL", 0)
+    monkeypatch.setattr(_general, "_LARGEST_DENSE", 0)
+    monkeypatch.setattr(_general, "_factorises", None)
+    K = few_negative(rng, 200)
+    _, negative = reference.split(K)
+    factor = general_kernel(K).negative.factor
+    np.testing.assert_allclose(
+        factor.T @ factor, negative, atol=NEGLIGIBLE * K.sum(axis=1).max()
+    )
+
+
 def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
     monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_dense", None)
+    monkeypatch.setattr(_general, "_factor_by_lapack", None)
     monkeypatch.setattr(_general, "_PRODUCTS", 2000)
     K = many_negative(rng, 150)
     values = np.linalg.eigvalsh(K)
@@ -170,7 +185,7 @@ def test_components_of_the_clipped_graph(rng):
         joined = S > negligible * np.minimum.outer(degrees, degrees)
         np.fill_diagonal(joined, True)
         reach = np.linalg.matrix_power(joined.astype(float), n) > 0
-        assert count == len(np.unique(reach, axis=0))
+        assert count == len(np.unique(reach, axis=0)) > 1
         assert (reach == (label == label[:, np.newaxis])).all()
 
 
@@ -187,7 +202,9 @@ def test_pairs_that_are_never_clipped(seed, lam):
     safe = K >= 2 * negative
     assert (raw[safe] >= -1e-14).all()
     kernel = general_kernel(K, 1)
-    clipped = kernel.negative.clipped(kernel.rows(), weights, lam * n).toarray()
+    clipped = kernel.negative.clipped(
+        kernel.rows(), weights, lam * n, np.zeros(n)
+    ).toarray()
     assert (clipped[K >= 2 * negative + 1e-5] == 0).all()
     assert (clipped == clipped.T).all()
     np.testing.assert_allclose(
@@ -291,14 +308,28 @@ def test_indefinite_similarities_of_a_callable_and_local_bandwidths():
 
     def truncated(A, B):
         K = cdsk.gaussian_rows(A, B, 1.0)
-        return np.where(K > 0.3, K, 0.0)
+        return np.where(K > 0.02, K, 0.0)
 
     model = CDSK(3, kernel=truncated, random_state=0).fit(X)
     assert model.n_negative_ > 0
     assert (np.diff(model.history_) < 0).all()
     assert (model.predict(X) == model.labels_).mean() > 0.9
     assert CDSK(3, kernel=truncated, psd=True, random_state=0).fit(X).n_negative_ == 0
-    assert CDSK(3, random_state=0).fit(X).n_negative_ == 0
+
+
+def test_local_bandwidths_are_split_only_on_demand(rng):
+    # scales over many orders of magnitude make the kernel indefinite
+    X = np.sort(rng.lognormal(sigma=2.0, size=(120, 1)), axis=0)
+    local = {"bandwidth": "local", "random_state": 0}
+    model = CDSK(2, **local).fit(X)
+    values = np.linalg.eigvalsh(cdsk.gaussian_gram(X, model.bandwidth_))
+    assert values[0] < -1e-4
+    assert model.n_negative_ == 0
+    model = CDSK(2, psd=False, **local).fit(X)
+    bound = cdsk.gaussian_gram(X, model.bandwidth_).sum(axis=1).max()
+    assert model.n_negative_ == (values < -NEGLIGIBLE * bound).sum()
+    # one bandwidth is never split
+    assert CDSK(2, psd=False, bandwidth=1.0, random_state=0).fit(X).n_negative_ == 0
 
 
 def test_points_without_neighbours_stay_stray(rng):
@@ -312,20 +343,24 @@ def test_points_without_neighbours_stay_stray(rng):
     assert model.n_negative_ > 0
 
 
-def test_threads_change_no_bit(rng, monkeypatch):
+@pytest.mark.parametrize("make", [few_negative, many_negative])
+def test_threads_change_no_bit(rng, monkeypatch, make):
     monkeypatch.setattr(_general, "_SMALL", 100)
-    for make in (few_negative, many_negative):
-        K = make(rng, 500)
-        found = []
-        for n_threads in (1, 2, 3):
-            with threadpool_limits(limits=n_threads, user_api="blas"):
-                model = CDSK(
-                    3, kernel="precomputed", random_state=0, n_threads=n_threads
-                ).fit(K)
-            assert model.n_negative_ > 0
-            found.append(results(model))
-        for other in found[1:]:
-            assert all((a == b).all() for a, b in zip(other, found[0], strict=True))
+    K = make(rng, 300)
+    found = []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(limits=n_threads, user_api="blas"):
+            kernel = general_kernel(K, n_threads)
+            weights = weights_in_box(np.random.default_rng(0), 300, 90.0)
+            similarity = Similarity(kernel, weights, 90.0)
+            angle = np.linspace(0, 3, 300)
+            columns = np.stack([np.cos(angle), np.sin(angle)])
+            product = similarity.normalised_product(columns)
+            problem = WeightProblem(kernel, columns, 90.0)
+            alpha = problem.solve(np.full(300, 1 / 300), 1e-6).alpha
+        found.append((kernel.negative.factor, similarity.degrees, product, alpha))
+    for other in found[1:]:
+        assert all((a == b).all() for a, b in zip(other, found[0], strict=True))
 
 
 def test_refused_with_figures_and_advice(rng, monkeypatch):
@@ -339,9 +374,12 @@ def test_refused_with_figures_and_advice(rng, monkeypatch):
 
 
 def test_refused_for_lack_of_memory(rng, monkeypatch):
+    K = many_negative(rng, 100)
     monkeypatch.setattr("cdsk._memory.available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"Testing if a similarity .*psd=True"):
+        CDSK(3, kernel="precomputed").fit(K)
     with pytest.raises(MemoryError, match="Splitting an indefinite similarity"):
-        CDSK(3, kernel="precomputed").fit(many_negative(rng, 100))
+        CDSK(3, kernel="precomputed", psd=False).fit(K)
 
 
 @pytest.mark.parametrize("psd", ["yes", 1, 0.5])

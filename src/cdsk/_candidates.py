@@ -80,8 +80,10 @@ def _full(X, bandwidth, psd, rng, n_threads):
     value = _resolve(X, bandwidth)
     check_bandwidth(value, len(X))
     kernel = DenseKernel(gaussian_gram(X, value, n_threads=n_threads), n_threads, X)
-    # with one bandwidth it is known to be semi-definite
-    kernel.negative = split(kernel, np.ndim(value) == 0 or psd, rng)
+    # Semi-definite with one bandwidth. With local ones splitting was measured to change
+    # no score and to take longer: docs/method.md, section 11.
+    one = np.ndim(value) == 0
+    kernel.negative = split(kernel, True if one or psd is None else psd, rng)
 
     def make_votes(labels, weights, n_clusters):
         return GaussianVotes(X, labels, weights, value, n_clusters)

@@ -14,9 +14,9 @@ one code for both, in which every kernel has a ``NegativePart``, usually of rank
 
 K- = F'F is kept by its factor F (r, n), one row per negative eigenvalue. Products and
 rows of |K| then cost O(nr) more than those of K, and no second n x n array is made. The
-eigenpairs come from the block Lanczos method applied to -K, which stops at the first
-eigenvalue that is not negative; where that takes too long, because they are many or
-crowd at 0, from LAPACK.
+eigenpairs come from the block Lanczos method applied to -K, and a Cholesky factorisation
+of K + K- shows that none is missing; where the method takes too long, because they are
+many or crowd at 0, they come from LAPACK.
 """
 
 from functools import cached_property
@@ -40,6 +40,10 @@ NEGLIGIBLE = 1e-6
 # Accuracy of the negative eigenvectors, as a residual relative to the same bound. The
 # error of K- is of the same order, however close to each other eigenvalues are.
 _TOLERANCE = 1e-9
+
+# A negative similarity below this fraction of the smaller degree of its ends is as good
+# as 0: it moves no eigenvalue of the spectral step by more than n times as much.
+_NEGLIGIBLE_ENTRY = 1e-13
 
 # Up to here LAPACK is as quick as anything; beyond the second it takes minutes and is
 # refused (measured: docs/method.md).
@@ -94,18 +98,19 @@ class NegativePart:
             return rows
         return _negative.AbsoluteRows(rows, self.factor, self._transpose)
 
-    def clipped(self, rows, weights, lam):
+    def clipped(self, rows, weights, lam, degrees):
         """Sparse matrix of minus the negative entries of S, its diagonal left out.
 
         S plus this matrix is max(S, 0). A pair with K_ij >= 2 K-_ij is never in it as
         long as weights are at most 1 / lam, since then S_ij >= 2 max(alpha_i, alpha_j)
-        (K_ij - 2 K-_ij).
+        (K_ij - 2 K-_ij). Entries that are negligible beside ``degrees`` are left out;
+        there would be many.
         """
         n = self.factor.shape[1]
         if not self.rank:
             return sparse.csr_array((n, n))
         i, j, values = _negative.clipped_pairs(
-            rows, self.factor, self._transpose, weights, lam
+            rows, self.factor, self._transpose, weights, lam, degrees, _NEGLIGIBLE_ENTRY
         )
         ends = np.concatenate([i, j]), np.concatenate([j, i])
         return sparse.csr_array((np.tile(values, 2), ends), shape=(n, n))
@@ -127,20 +132,13 @@ def split(kernel, psd, rng):
 def is_semidefinite(kernel, rng):
     """True if no eigenvalue of K is below minus ``NEGLIGIBLE`` times the bound.
 
-    By a Cholesky factorisation of K plus that much on the diagonal, n^3 / 3 operations
-    and one more n x n array; where that is too much, by the smallest Ritz value.
+    By a Cholesky factorisation, n^3 / 3 operations and one more n x n array; where that
+    is too much, by the smallest Ritz value.
     """
-    minus, bound = _minus(kernel)
     if kernel.n <= _LARGEST_DENSE:
-        matrix = _matrix(kernel)
-        matrix.flat[:: kernel.n + 1] += NEGLIGIBLE * bound
-        try:
-            cholesky(matrix, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            return False
-        return True
+        return _factorises(kernel, np.empty((0, kernel.n)))
     found = leading_eigenpairs(
-        minus,
+        _minus(kernel)[0],
         rng.standard_normal((1 + GUARDS, kernel.n)),
         1,
         known=np.empty((0, kernel.n)),
@@ -155,53 +153,109 @@ def negative_part(kernel, rng):
     """``NegativePart`` of a kernel that may be indefinite.
 
     Eigenvalues above minus ``NEGLIGIBLE`` times the bound count as 0. The block method
-    is tried first; it ends early if the negative eigenvalues are few and large.
+    is tried first; it succeeds if the negative eigenvalues are few and apart from 0.
     """
-    minus, bound = _minus(kernel)
-    affordable = kernel.n <= _LARGEST_DENSE
-    found = None
+    factor = None
     if kernel.n > _SMALL:
-        found = _negative_eigenpairs(
-            minus, kernel, rng, _PRODUCTS if affordable else _PRODUCTS_ALONE
-        )
-    if found is None and not affordable:
+        factor = _factor_by_block_method(kernel, rng)
+    if factor is None and kernel.n > _LARGEST_DENSE:
         _refuse(kernel.n)
-    values, vectors = _dense(kernel, bound) if found is None else found
-    factor = np.sqrt(bound * values)[:, np.newaxis] * vectors
+    if factor is None:
+        factor = _factor_by_lapack(kernel)
     # a point without neighbours is a component of its own: K- is 0 there but for noise
     factor[:, kernel.row_sums == 0] = 0.0
     return NegativePart(factor, kernel.n_threads)
 
 
-def _negative_eigenpairs(minus, kernel, rng, max_products):
-    """All eigenpairs above ``NEGLIGIBLE`` of -K / bound; None if they cost too much."""
+def _factor_by_block_method(kernel, rng):
+    """The factor F of K- = F'F, or None where it takes too many products.
+
+    A search that need not converge shows negative eigenvalues, which are then refined.
+    They are complete if K + F'F factorises; or, where a factorisation is too much, if
+    the search converged and its last eigenvalue is not negative.
+    """
+    minus, bound = _minus(kernel)
+    certified = kernel.n <= _LARGEST_DENSE
+    left = _PRODUCTS if certified else _PRODUCTS_ALONE
     values, vectors = np.empty(0), np.empty((0, kernel.n))
     batch = _FIRST_BATCH
-    while max_products > 0:
-        found = leading_eigenpairs(
+    while left > 0:
+        found = _search(
             minus,
-            rng.standard_normal((batch + GUARDS, kernel.n)),
+            vectors[:0],
             batch,
-            known=vectors,
-            tol=_TOLERANCE,
-            max_steps=max_products,
-            n_threads=kernel.n_threads,
+            vectors,
+            NEGLIGIBLE,
+            left // 3,
+            rng,
+            kernel.n_threads,
         )
-        if found.residuals.max() > _TOLERANCE:
-            return None
+        left -= found.n_products
         negative = found.values > NEGLIGIBLE
-        values = np.concatenate([values, found.values[negative]])
-        vectors = np.concatenate([vectors, found.vectors[negative]])
-        if not negative.all():
-            return values, vectors
-        max_products -= found.n_products
+        complete = found.residuals.max() <= NEGLIGIBLE and not negative.all()
+        if negative.any():
+            found = _search(
+                minus,
+                found.vectors[negative],
+                np.count_nonzero(negative),
+                vectors,
+                _TOLERANCE,
+                left,
+                rng,
+                kernel.n_threads,
+            )
+            left -= found.n_products
+            if found.residuals.max() > _TOLERANCE:
+                return None
+            values = np.concatenate([values, found.values])
+            vectors = np.concatenate([vectors, found.vectors])
+        factor = np.sqrt(bound * values)[:, np.newaxis] * vectors
+        if complete or (certified and _factorises(kernel, factor)):
+            return factor
+        if not negative.any():
+            return None
         batch *= 2
     return None
 
 
+def _search(minus, start, k, known, tol, max_products, rng, n_threads):
+    """K leading eigenpairs from a start that is filled up with random vectors."""
+    guards = rng.standard_normal((k + GUARDS - len(start), start.shape[1]))
+    return leading_eigenpairs(
+        minus,
+        np.concatenate([start, guards]),
+        k,
+        known=known,
+        tol=tol,
+        max_steps=max_products,
+        n_threads=n_threads,
+    )
+
+
+def _factorises(kernel, factor):
+    """True if K + F'F, plus what is negligible on the diagonal, is positive definite."""
+    check_memory(
+        8 * kernel.n**2,
+        "Testing if a similarity is positive semi-definite",
+        "Use fewer points, or psd=True, which makes no test.",
+    )
+    matrix = _matrix(kernel) + factor.T @ factor
+    matrix.flat[:: kernel.n + 1] += NEGLIGIBLE * _bound(kernel)
+    try:
+        cholesky(matrix, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
+
+
+def _bound(kernel):
+    """The largest row sum, a bound of the eigenvalues."""
+    return float(np.max(kernel.row_sums + np.abs(kernel.diagonal)))
+
+
 def _minus(kernel):
-    """The operator -K / bound, and the bound: the largest row sum."""
-    bound = float(np.max(kernel.row_sums + np.abs(kernel.diagonal)))
+    """The operator -K / bound, and the bound."""
+    bound = _bound(kernel)
 
     def product(columns):
         return (kernel.product(columns) + kernel.diagonal * columns) / -bound
@@ -213,8 +267,8 @@ def _matrix(kernel):
     return np.stack([kernel.row(i) for i in range(kernel.n)]).astype(np.float64)
 
 
-def _dense(kernel, bound):
-    """The same eigenpairs by LAPACK."""
+def _factor_by_lapack(kernel):
+    """The factor F of K- = F'F from a dense eigen-decomposition."""
     check_memory(
         3 * 8 * kernel.n**2,
         "Splitting an indefinite similarity into its positive and negative part",
@@ -224,11 +278,11 @@ def _dense(kernel, bound):
     with threadpool_limits(limits=1, user_api="blas"):
         values, vectors = eigh(
             _matrix(kernel),
-            subset_by_value=[-np.inf, -NEGLIGIBLE * bound],
+            subset_by_value=[-np.inf, -NEGLIGIBLE * _bound(kernel)],
             overwrite_a=True,
             check_finite=False,
         )
-    return -values / bound, np.ascontiguousarray(vectors.T)
+    return np.sqrt(-values)[:, np.newaxis] * vectors.T
 
 
 def _refuse(n):

@@ -39,7 +39,7 @@ from cdsk._validation import (
 TAU = 0.1
 
 # Relative decrease of F at which the iteration ends.
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,8 @@ def nearest_feasible(weights, upper):
     It is clip(weights + t, 0, upper) for the t that makes the sum 1: found between the
     sorted places where an entry leaves 0 or reaches the upper bound.
     """
+    if (weights <= upper).all():
+        return weights
     places = np.sort(np.concatenate([-weights, upper - weights]))
 
     def total(t):

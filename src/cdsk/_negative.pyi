@@ -9,7 +9,13 @@ class AbsoluteRows(RowSource):
     def __init__(self, rows: RowSource, factor: Array, transpose: Array) -> None: ...
 
 def clipped_pairs(
-    rows: RowSource, factor: Array, transpose: Array, alpha: Array, lam: float
+    rows: RowSource,
+    factor: Array,
+    transpose: Array,
+    alpha: Array,
+    lam: float,
+    degrees: Array,
+    negligible: float,
 ) -> tuple[NDArray[np.intc], NDArray[np.intc], Array]: ...
 def components(
     rows: RowSource,

@@ -87,11 +87,13 @@ def clipped_pairs(
     const double[:, ::1] transpose,   # (n, r) in
     const double[::1] alpha,          # (n,) in
     double lam,                       # the paper's lambda
+    const double[::1] degrees,        # (n,) in
+    double negligible,
 ):
-    """Arrays i, j, -S_ij of the pairs i < j with S_ij < 0.
+    """Arrays i, j, -S_ij of the pairs i < j with S_ij < 0, negligible ones left out.
 
-    Only pairs of positive weights can be among them: elsewhere S_ij is a multiple of
-    K_ij.
+    Left out is what is not below -negligible * min(degree_i, degree_j). Only pairs of
+    positive weights can be among them: elsewhere S_ij is a multiple of K_ij.
     """
     cdef Py_ssize_t n = rows.n
     cdef Py_ssize_t r = factor.shape[0]
@@ -115,7 +117,7 @@ def clipped_pairs(
             for j in range(i + 1, n):
                 if alpha[j] > 0.0:
                     value = similarity(k[j], negative[j], alpha[i], alpha[j], lam)
-                    if value < 0.0:
+                    if value < -negligible * min(degrees[i], degrees[j]):
                         places[count] = <int> j
                         values[count] = -value
                         count += 1

@@ -35,12 +35,12 @@ class Similarity:
         # alpha <= 1 / lam up to rounding
         self._rest = np.maximum(1.0 - lam * weights, 0.0)
         k_weights = kernel.product(weights[np.newaxis])[0]
-        self._clipped = kernel.negative.clipped(kernel.rows(), weights, lam)
-        self.n_clipped = self._clipped.nnz // 2
-        self.degrees = (
-            2.0 * (weights * kernel.row_sums + self._rest * k_weights)
-            + self._negative_product(np.ones((1, self.n)))[0]
+        self.degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
+        self._clipped = kernel.negative.clipped(
+            kernel.rows(), weights, lam, self.degrees
         )
+        self.n_clipped = self._clipped.nnz // 2
+        self.degrees += self._negative_product(np.ones((1, self.n)))[0]
         self.isolated = self.degrees < SMALLEST_DEGREE
         self._root = np.where(
             self.isolated,

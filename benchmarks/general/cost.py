@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What it costs to test a similarity for definiteness and to split it, one thread.
+
+usage: python benchmarks/general/cost.py [N ...]
+
+Three kernels of N points: locally scaled, factors 0.5 (few negative eigenvalues, close
+to 0) and 1 (a third of the spectrum), and a Gaussian plus bipartite graphs (few, far
+from 0). Seconds of processor time of the Cholesky test, of the block method on its own,
+and of LAPACK.
+"""
+
+import sys
+import time
+
+import numpy as np
+from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
+
+import cdsk
+from cdsk import _general
+from cdsk._bandwidth import neighbour_distances
+from cdsk._dense import DenseKernel
+
+
+def kernels(n):
+    X = make_blobs(n, 2, centers=5, random_state=0)[0]
+    scale = neighbour_distances(X)
+    yield "local 0.5", cdsk.gaussian_gram(X, 0.5 * scale)
+    yield "local 1", cdsk.gaussian_gram(X, scale)
+    group = np.arange(n) % 6
+    yield (
+        "bipartite",
+        cdsk.gaussian_gram(X, 1.0) + 0.5 * (group == group[:, np.newaxis] ^ 1),
+    )
+
+
+def seconds(function, *arguments):
+    began = time.process_time()
+    result = function(*arguments)
+    return time.process_time() - began, result
+
+
+def main():
+    for n in map(int, sys.argv[1:] or ("1000", "2000")):
+        for name, K in kernels(n):
+            kernel, rng = DenseKernel(K, 1), np.random.RandomState(0)
+            tested, _ = seconds(_general.is_semidefinite, kernel, rng)
+            block, found = seconds(_general._factor_by_block_method, kernel, rng)
+            dense, factor = seconds(_general._factor_by_lapack, kernel)
+            complete = "complete" if found is not None else "given up"
+            print(
+                f"n={n} {name:10s} {len(factor):4d} negative: test {tested:.2f} s, "
+                f"block {block:.2f} s ({complete}), LAPACK {dense:.2f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    with threadpool_limits(limits=1):
+        main()
