@@ -28,6 +28,7 @@ from cdsk._validation import (
     check_number,
     check_points,
 )
+from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 
 class CDSK(ClusterMixin, BaseEstimator):
@@ -216,6 +217,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.bandwidth_ = bandwidth
         self.lam_ = float(self.lam)
         self._votes = self._make_votes(X)
+        # for generalization_bound; a precomputed matrix would double what a model holds
+        self._training = None if self.kernel == "precomputed" else X
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -278,6 +281,40 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         total = logsumexp(self.decision_function(X), axis=1)
         return total + self._votes.log_normaliser(self.n_features_in_)
+
+    def generalization_bound(
+        self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
+    ) -> GeneralizationBound:
+        """Terms of the paper's bound on the error of ``predict``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
+            matrices are not kept; else None means the data kept by ``fit``.
+        gamma : float, default=1.0
+            Margin at which a point costs nothing.
+        delta : float in (0, 1], default=0.05
+            Probability with which the bound may fail.
+
+        Returns
+        -------
+        bound : GeneralizationBound
+            See ``cdsk.theory.generalization_bound``.
+        """
+        check_is_fitted(self, "labels_")
+        if X is None and self._training is None:
+            raise ValueError(
+                "X must be the kernel matrix that the model was fitted to, since "
+                "precomputed matrices are not kept; got None."
+            )
+        X = self._training if X is None else self._check_data(X, reset=False)
+        with one_thread_if_forked():
+            n_threads = resolve_n_threads(self.n_threads)
+            kernel = self._kernel_matrix(X, self.bandwidth_, n_threads)
+            return generalization_bound(
+                kernel.K, self.labels_, self.weights_, gamma=gamma, delta=delta
+            )
 
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""
