@@ -65,7 +65,7 @@ def normalised_cut(similarity: ArrayLike, labels: ArrayLike) -> NormalisedCut:
         part = classes[np.argmin(volumes)]
         raise ValueError(
             "Every part must hold a point with similarity to another one; got "
-            f"none in part {part!r}."
+            f"none in part {part}."
         )
     c = len(classes)
     members = labels == np.arange(c)[:, np.newaxis]

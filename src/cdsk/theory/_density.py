@@ -129,7 +129,7 @@ default="uniform"
         if empty.any():
             warnings.warn(
                 f"{int(empty.sum())} of {len(empty)} classes carry no weight and are "
-                f"never predicted, class {classes[empty][0]!r} first. A larger lam "
+                f"never predicted, class {classes[empty][0]} first. A larger lam "
                 "spreads the weights.",
                 UserWarning,
                 stacklevel=2,
