@@ -35,10 +35,10 @@ def test_a_kernel_has_no_negative_part(rng, dtype, bandwidth):
 def test_a_small_negative_eigenvalue_is_found(rng):
     vectors = np.linalg.qr(rng.normal(size=(20, 20)))[0]
     values = np.linspace(0.1, 1, 20)
-    values[3] = -1e-9
+    values[3] = -1e-12
     S = (vectors * values) @ vectors.T
     negative = decompose_similarity((S + S.T) / 2)[1]
-    expected = 1e-9 * np.outer(vectors[:, 3], vectors[:, 3])
+    expected = 1e-12 * np.outer(vectors[:, 3], vectors[:, 3])
     np.testing.assert_allclose(negative, expected, rtol=0, atol=1e-14)
 
 
