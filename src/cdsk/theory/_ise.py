@@ -90,7 +90,7 @@ def ise_bound(
     --------
     >>> import numpy as np
     >>> from cdsk.theory import ise_bound
-    >>> bound = ise_bound([[0.0], [9.0]], [0, 1], [0.5, 0.5], 1.0)
+    >>> bound = ise_bound([[0.0], [99.0]], [0, 1], [0.5, 0.5], 1.0)
     >>> bound.empirical, bound.regulariser
     (-2.0, 0.5)
     """
