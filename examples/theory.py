@@ -27,7 +27,7 @@ from cdsk.theory import KernelDensityClassifier, generalization_bound, ise_bound
 def show(name, n, b):
     """One line of the table of bounds."""
     print(
-        f"{name:13} {n:5d} {b.n_classes:2d}  {b.margin_loss:.4f}  "
+        f"{name:14} {n:5d} {b.n_classes:2d}  {b.margin_loss:.4f}  "
         f"{b.similarity_loss:.4f}      {b.omega_plus:.4f}  {b.omega_minus:.4f}  "
         f"{b.radius:.2f}  {b.complexity:6.3f}      {b.confidence:6.3f}  {b.total:9.3f}"
     )
@@ -36,29 +36,38 @@ def show(name, n, b):
 def bounds():
     """Terms of the generalisation bound after clustering.
 
-    Also for the kernel cut down to 7 neighbours, which is not semi-definite. With the
-    same weights and margins the last two terms fall as the root of n, so that some n
-    would bring the total below 1, at the best gamma.
+    Also for the kernel cut down to 7 neighbours, which is not semi-definite, and for
+    uniform weights with the true classes and with permuted ones. With the same
+    weights and margins the last two terms fall as the root of n, so that some n would
+    bring the total below 1, at the best gamma.
     """
     print("\ngeneralisation bound, gamma = 1, delta = 0.05")
     print(
-        "data              n  c  margin  similarity  Omega+  Omega-  R     complexity"
+        "data               n  c  margin  similarity  Omega+  Omega-  R     complexity"
         "  confidence      total"
     )
+    rng = np.random.default_rng(0)
     data = {
-        "iris": (load_iris().data, 3),
-        "breast cancer": (scale(load_breast_cancer().data), 2),
-        "digits": (load_digits().data, 10),
+        "iris": load_iris(return_X_y=True),
+        "breast cancer": (
+            scale(load_breast_cancer().data),
+            load_breast_cancer().target,
+        ),
+        "digits": load_digits(return_X_y=True),
     }
-    for name, (X, c) in data.items():
-        n = len(X)
+    for name, (X, y) in data.items():
+        n, c = len(X), len(np.unique(y))
         model = CDSK(c, random_state=0).fit(X)
         show(name, n, model.generalization_bound())
         near = kneighbors_graph(X, 7, include_self=True).toarray() > 0
-        S = gaussian_gram(X, model.bandwidth_) * (near | near.T)
+        K = gaussian_gram(X, model.bandwidth_)
+        S = K * (near | near.T)
         show(
             "  7 neighbours", n, generalization_bound(S, model.labels_, model.weights_)
         )
+        uniform = np.full(n, 1 / n)
+        show("  true classes", n, generalization_bound(K, y, uniform))
+        show("  permuted", n, generalization_bound(K, rng.permutation(y), uniform))
         grid = [model.generalization_bound(gamma=g) for g in np.geomspace(1e-4, 1, 41)]
         needed = [
             n * ((b.total - b.margin_loss) / (1 - b.margin_loss)) ** 2 for b in grid
