@@ -114,7 +114,8 @@ def test_weights_of_lam_one_are_uniform(blobs):
 
 @pytest.mark.parametrize("noise", [0.2, 0.3])
 def test_learned_weights_classify_like_their_peers(noise):
-    # no parameter is tuned on any side; 1000 test points, so +-0.02 is chance
+    # default parameters on all sides (docs/theory.md has a bandwidth rule that fails
+    # here); 1000 test points, so +-0.02 is chance
     X, y = make_moons(1300, noise=noise, random_state=0)
     train_X, test_X, train_y, test_y = train_test_split(
         X, y, train_size=300, random_state=0

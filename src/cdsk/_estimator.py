@@ -217,7 +217,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.bandwidth_ = bandwidth
         self.lam_ = float(self.lam)
         self._votes = self._make_votes(X)
-        # for generalization_bound; a precomputed matrix would double what a model holds
+        # for generalization_bound; a precomputed matrix is too large to be kept
         self._training = None if self.kernel == "precomputed" else X
         return self
 
