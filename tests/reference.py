@@ -149,3 +149,52 @@ def sparse_objective(X, a, tau):
         x - sum(a[j] * X[j] for j in range(len(X)) if j != i) for i, x in enumerate(X)
     ]
     return sum(rest @ rest for rest in rests) + tau * np.count_nonzero(a)
+
+
+def votes(S, labels, weights):
+    """h(x_i, y) for every point and class."""
+    classes = np.unique(labels)
+    return np.stack(
+        [(S * np.where(labels == y, weights, 0)).sum(axis=1) for y in classes], axis=1
+    )
+
+
+def margin_loss(S, labels, weights, gamma):
+    total = 0.0
+    for y, h in zip(labels, votes(S, labels, weights), strict=True):
+        own = np.unique(labels) == y
+        margin = h[own][0] - h[~own].max()
+        total += min(1, max(0, 1 - margin / gamma))
+    return total / len(S)
+
+
+def similarity_loss(S, labels, weights, gamma):
+    """Equation similarity-error-similarity as printed, sum by sum."""
+    n = len(S)
+    first = second = 0.0
+    for i in range(n):
+        for j in range(n):
+            first += (weights[i] + weights[j]) / 2 * S[i, j]
+            if i < j and labels[i] != labels[j]:
+                second += 2 * (weights[i] + weights[j]) * S[i, j]
+    return 1 - first / (n * gamma) + second / (n * gamma)
+
+
+def ise_terms(X, labels, weights, bandwidth):
+    """Equations hat-ise and reg-ise as printed, sum by sum."""
+    n = len(X)
+    K = gaussian_gram(X, bandwidth).astype(float)
+    wide = gaussian_gram(X, np.sqrt(2) * bandwidth).astype(float)
+    pairs = [(i, j) for i in range(n) for j in range(i) if labels[i] != labels[j]]
+    empirical = 4 * sum((weights[i] + weights[j]) * K[i, j] for i, j in pairs)
+    empirical -= ((weights[:, np.newaxis] + weights) * K).sum()
+    regulariser = weights @ wide @ weights
+    regulariser -= 4 * sum(weights[i] * weights[j] * wide[i, j] for i, j in pairs)
+    return empirical, regulariser
+
+
+def normalised_cut(S, labels):
+    """Sum of cut / volume over the parts, without self-similarity."""
+    S = S - np.diag(np.diag(S))
+    parts = [labels == y for y in np.unique(labels)]
+    return sum(S[p][:, ~p].sum() / S[p].sum() for p in parts)

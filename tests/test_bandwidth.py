@@ -17,7 +17,7 @@ def test_rules_by_definition(rng):
     d = distances(X)
     pairs = d[np.triu_indices(60, 1)]
     seventh = np.sort(d, axis=1)[:, 7]
-    assert bandwidth_from_data(X, "auto") == pytest.approx(seventh.mean() / 2)
+    assert bandwidth_from_data(X, "neighbour") == pytest.approx(seventh.mean() / 2)
     assert bandwidth_from_data(X, "variance") == pytest.approx(pairs.var())
     assert bandwidth_from_data(X, "std") == pytest.approx(pairs.std())
     assert bandwidth_from_data(X, "median") == pytest.approx(np.median(pairs))
@@ -31,7 +31,7 @@ def test_sampled_statistics_are_close(rng):
     assert bandwidth_from_data(X, "std") == pytest.approx(exact.std(), rel=0.03)
 
 
-@pytest.mark.parametrize("rule", ["auto", "std", "median", "local"])
+@pytest.mark.parametrize("rule", ["neighbour", "std", "median", "local"])
 def test_scale_free_rules_follow_the_unit(rng, rule):
     X = rng.normal(size=(50, 2))
     np.testing.assert_allclose(
@@ -41,7 +41,7 @@ def test_scale_free_rules_follow_the_unit(rng, rule):
 
 def test_fewer_points_than_neighbours(rng):
     X = rng.normal(size=(4, 2))
-    assert bandwidth_from_data(X, "auto") == pytest.approx(
+    assert bandwidth_from_data(X, "neighbour") == pytest.approx(
         distances(X).max(1).mean() / 2
     )
 
@@ -69,7 +69,7 @@ def test_heaps_of_duplicates_get_a_positive_local_bandwidth(rng):
     assert (local_bandwidth(X, local, X) == local).all()
 
 
-@pytest.mark.parametrize("rule", ["auto", "variance", "std", "median", "local"])
+@pytest.mark.parametrize("rule", ["neighbour", "variance", "std", "median", "local"])
 def test_constant_data_are_refused(rule):
     with pytest.raises(ValueError, match=r"bandwidth of zero .* all points are equal"):
         CDSK(2, bandwidth=rule).fit(np.ones((20, 3)))
@@ -82,10 +82,10 @@ def test_equal_distances_and_duplicates_are_named():
     many = np.zeros((40, 2))
     many[:9] = 1
     with pytest.raises(ValueError, match="too many points are duplicates"):
-        bandwidth_from_data(many, "auto")
+        bandwidth_from_data(many, "neighbour")
 
 
-@pytest.mark.parametrize("rule", ["auto", "variance", "std", "median", "local", 1.5])
+@pytest.mark.parametrize("rule", ["auto", "neighbour", "variance", "std", "median", "local", 1.5])
 def test_every_rule_clusters(rule):
     X, y = make_blobs(120, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     model = CDSK(3, bandwidth=rule, random_state=0).fit(X)

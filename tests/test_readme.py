@@ -26,7 +26,21 @@ def test_example_prints_what_is_said(code, expected):
 
 
 @pytest.mark.parametrize(
-    "module", ["_estimator", "_gaussian", "_include", "_init", "_qp", "_select", "plot"]
+    "module",
+    [
+        "_estimator",
+        "_gaussian",
+        "_include",
+        "_init",
+        "_qp",
+        "_select",
+        "plot",
+        "theory._bound",
+        "theory._cut",
+        "theory._decompose",
+        "theory._density",
+        "theory._ise",
+    ],
 )
 def test_examples_of_docstrings(module):
     module = importlib.import_module(f"cdsk.{module}")

@@ -31,7 +31,7 @@ def digits():
 
 def bandwidth(X):
     """The default of CDSK, from at most 2000 points: a number any kernel can take."""
-    return bandwidth_from_data(X[:2000], "auto")
+    return bandwidth_from_data(X[:2000], "neighbour")
 
 
 def uniform(n):

@@ -18,7 +18,7 @@ from pathlib import Path
 FAILURE, INTERRUPTED = 2, 130
 
 # Those of cdsk._bandwidth; a test compares them.
-RULES = ("auto", "variance", "std", "median", "local")
+RULES = ("auto", "neighbour", "variance", "std", "median", "local")
 
 
 class UsageError(Exception):

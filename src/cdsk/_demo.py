@@ -82,7 +82,7 @@ def scores(truth, labels):
 def _compare(name, X, truth):
     """Fit and score every method; return the fitted models by name."""
     k = len(np.unique(truth[truth != NOISE]))
-    gamma = 0.5 / bandwidth_from_data(X, "auto") ** 2
+    gamma = 0.5 / bandwidth_from_data(X, "neighbour") ** 2
     models = {
         _KMEANS: KMeans(k, n_init=10, random_state=0),
         _SPECTRAL: SpectralClustering(k, gamma=gamma, random_state=0),

@@ -43,6 +43,10 @@ class DenseKernel:
         """Sums of the rows without their diagonal entries."""
         return self.product(np.ones((1, self.n)))[0]
 
+    def as_array(self):
+        """K as an n x n array."""
+        return self.K
+
     def row(self, i):
         """Row i, diagonal entry included."""
         return self.K[i]

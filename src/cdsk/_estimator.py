@@ -31,6 +31,7 @@ from cdsk._validation import (
     check_points,
 )
 from cdsk._whiten import represent
+from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 
 class CDSK(ClusterMixin, BaseEstimator):
@@ -261,6 +262,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_negative_ = candidate.kernel.negative.rank
         self.n_clipped_ = fit.embedding.n_clipped
         self._votes = candidate.make_votes(labels, fit.weights, self.n_clusters)
+        # for generalization_bound; a precomputed matrix is too large to be kept
+        self._training = None if self.kernel == "precomputed" else X
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -333,6 +336,44 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "labels_")
         return describe(self)
+
+    def generalization_bound(
+        self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
+    ) -> GeneralizationBound:
+        """Terms of the paper's bound on the error of ``predict``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
+            matrices are not kept; else None means the data kept by ``fit``.
+        gamma : float, default=1.0
+            Margin at which a point costs nothing.
+        delta : float in (0, 1], default=0.05
+            Probability with which the bound may fail.
+
+        Returns
+        -------
+        bound : GeneralizationBound
+            See ``cdsk.theory.generalization_bound``.
+        """
+        check_is_fitted(self, "labels_")
+        if X is None and self._training is None:
+            raise ValueError(
+                "X must be the kernel matrix that the model was fitted to, since "
+                "precomputed matrices are not kept; got None."
+            )
+        if X is None:
+            X = self._training
+        else:
+            X = self.representation_.transform(self._check_data(X, reset=False))
+        n_threads = resolve_n_threads(self.n_threads)
+        with one_thread_if_forked():
+            candidates = self._candidates(X, check_random_state(0), n_threads)
+            K = candidates[self.choice_.chosen].kernel.as_array()
+            return generalization_bound(
+                K, self.labels_, self.weights_, gamma=gamma, delta=delta
+            )
 
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""

@@ -22,6 +22,7 @@ from scipy.sparse.linalg import splu
 
 from cdsk._eigen import GUARDS, leading_eigenpairs
 from cdsk._general import NegativePart
+from cdsk._memory import check_memory
 from cdsk._neighbours import nearest_among
 from cdsk._rows import SparseRows
 from cdsk._similarity import SMALLEST_DEGREE
@@ -121,6 +122,11 @@ class SparseKernel:
             self.matrix.data,
             self.diagonal,
         )
+
+    def as_array(self):
+        """K as an n x n array."""
+        check_memory(8 * self.n**2, "The kernel as a full matrix", "Use fewer points.")
+        return self.matrix.toarray() + np.diag(self.diagonal)
 
     def row(self, i):
         """Row i, diagonal entry included."""

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The theorems of the paper as functions; see docs/theory.md."""
+
+from cdsk.theory._bound import GeneralizationBound, generalization_bound
+from cdsk.theory._cut import NormalisedCut, normalised_cut
+from cdsk.theory._decompose import decompose_similarity
+from cdsk.theory._density import KernelDensityClassifier
+from cdsk.theory._ise import ISEBound, ise_bound, ise_similarity
+
+__all__ = [
+    "GeneralizationBound",
+    "ISEBound",
+    "KernelDensityClassifier",
+    "NormalisedCut",
+    "decompose_similarity",
+    "generalization_bound",
+    "ise_bound",
+    "ise_similarity",
+    "normalised_cut",
+]

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Labels at the door: classes and their numbers."""
+
+import numpy as np
+
+
+def check_labels(labels, n, n_classes=None):
+    """Return the classes, and for each of n labels the index of its class.
+
+    At least two classes are asked for, or exactly ``n_classes``.
+    """
+    labels = np.asarray(labels)
+    if labels.shape != (n,):
+        raise ValueError(
+            f"labels must have shape ({n},), one per point; got shape {labels.shape}."
+        )
+    classes, indices = np.unique(labels, return_inverse=True)
+    if len(classes) < 2 or n_classes not in (None, len(classes)):
+        expected = "at least 2" if n_classes is None else n_classes
+        raise ValueError(f"labels must hold {expected} classes; got {len(classes)}.")
+    return classes, indices
