@@ -27,6 +27,8 @@ ONE_CLUSTER = (
         CDSK(),
         CDSK(bandwidth="local"),
         CDSK(assign_labels="cluster_qr"),
+        CDSK(kernel="laplacian", init="sparse"),
+        CDSK(lam="auto"),
     ],
     expected_failed_checks=lambda estimator: dict.fromkeys(
         ONE_CLUSTER, "sets n_clusters=1, which is refused"

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 
 import cdsk
 import reference
-from cdsk import CDSK, sparse_start
+from cdsk import CDSK, _init, sparse_start
 from cdsk._dense import DenseKernel
 from cdsk._init import Gram, first_weights, hard_thresholding, nearest_feasible
 
@@ -88,6 +88,14 @@ def test_a_higher_price_leaves_fewer_points(rng):
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[2] > sizes[-1] == 0
     assert (sparse_start(X, tau=1e6).weights == 1 / 60).all()
+
+
+def test_too_long_steps_are_shortened(rng, monkeypatch):
+    monkeypatch.setattr(_init, "_largest_eigenvalue", lambda gram: 1e-6)
+    X = rng.normal(size=(30, 3)) + 1.0
+    result = sparse_start(X, tau=0.01)
+    assert (np.diff(result.objective) <= 0).all()
+    assert result.objective[-1] < result.objective[0] - 1.0
 
 
 def test_points_at_the_origin():

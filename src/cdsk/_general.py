@@ -13,10 +13,10 @@ semi-definite K the negative part is empty and both are the formulas of CDSK: th
 one code for both, in which every kernel has a ``NegativePart``, usually of rank 0.
 
 K- = F'F is kept by its factor F (r, n), one row per negative eigenvalue. Products and
-rows of |K| then cost O(nr) more than those of K, and no second n x n array is made. The
-eigenpairs come from the block Lanczos method applied to -K, and a Cholesky factorisation
-of K + K- shows that none is missing; where the method takes too long, because they are
-many or crowd at 0, they come from LAPACK.
+rows of |K| then cost O(nr) more than those of K, and the fit has no second n x n array.
+The eigenpairs come from the block Lanczos method applied to -K, and a Cholesky
+factorisation of K + K- shows that none is missing; where the method takes too long,
+because they are many or crowd at 0, they come from LAPACK.
 """
 
 from functools import cached_property
@@ -233,14 +233,17 @@ def _search(minus, start, k, known, tol, max_products, rng, n_threads):
 
 
 def _factorises(kernel, factor):
-    """True if K + F'F, plus what is negligible on the diagonal, is positive definite."""
+    """True if K + F'F, with what is negligible added to the diagonal, is definite."""
+    n = kernel.n
     check_memory(
-        8 * kernel.n**2,
+        (2 if len(factor) else 1) * 8 * n * n,
         "Testing if a similarity is positive semi-definite",
         "Use fewer points, or psd=True, which makes no test.",
     )
-    matrix = _matrix(kernel) + factor.T @ factor
-    matrix.flat[:: kernel.n + 1] += NEGLIGIBLE * _bound(kernel)
+    matrix = _matrix(kernel)
+    if len(factor):
+        matrix += factor.T @ factor
+    matrix.flat[:: n + 1] += NEGLIGIBLE * _bound(kernel)
     try:
         cholesky(matrix, overwrite_a=True, check_finite=False)
     except LinAlgError:
@@ -264,7 +267,11 @@ def _minus(kernel):
 
 
 def _matrix(kernel):
-    return np.stack([kernel.row(i) for i in range(kernel.n)]).astype(np.float64)
+    """K as a new float64 array."""
+    matrix = np.empty((kernel.n, kernel.n))
+    for i in range(kernel.n):
+        matrix[i] = kernel.row(i)
+    return matrix
 
 
 def _factor_by_lapack(kernel):
