@@ -7,8 +7,8 @@
  *
  * Squared distances come in two forms. Sums of squared differences never cancel; the
  * expansion |a|^2 + |b|^2 - 2ab saves the subtraction, but its error is that of the norms,
- * and callers use it only where that is small enough. In both, duplicates have distance
- * exactly 0: norms and products are summed in the same order.
+ * and callers use it only where that is small enough, point by point. In both, duplicates
+ * have distance exactly 0: norms and products are summed in the same order.
  */
 #include "_simd.h"
 
@@ -33,10 +33,11 @@
 
 #define NR (NV * WIDTH)
 #define TILE CDSK_TILE
+#define GROUP CDSK_GROUP
 
-/* Features summed before a partial sum is put away: two blocks of 256 x 48 doubles fit a
- * 512 KiB level-2 cache, and short sums round less. */
-#define DEPTH 256
+/* Features summed before a partial sum is put away: 128 x (24 + 8) doubles, the points of
+ * a register block, are 32 KiB and stay in level 1 while the other side passes by. */
+#define DEPTH 128
 
 /* Columns of K read before moving to the next group of columns of V: 4 x 512 doubles
  * stay in level 1. */
@@ -107,21 +108,36 @@ static inline vec exp_below_zero(vec x, double floor)
     return choose(underflow, splat(0.0), p * power);
 }
 
-/* tile[i, j] += sum over `depth` features of (a_i - b_j)^2, or of a_i b_j, for MR x NR
- * points. Inlined with a constant `differences`. */
+static inline vec larger(vec a, vec b)
+{
+    vec v;
+    for (int l = 0; l < WIDTH; l++) /* becomes one instruction */
+        v[l] = a[l] > b[l] ? a[l] : b[l];
+    return v;
+}
+
+/* Point i of a packed tile, see _simd.h. */
+static inline const double *point(const double *packed, ptrdiff_t d, int i)
+{
+    return packed + i / GROUP * d * GROUP + i % GROUP;
+}
+
+/* tile[i, j] = (first ? 0 : tile[i, j]) + sum over `depth` features of (a_i - b_j)^2, or of
+ * a_i b_j, for MR x NR points. Inlined with a constant `differences`. */
 static inline __attribute__((always_inline)) void sum_block(
-    const double *a, const double *b, ptrdiff_t depth, int differences, double *tile)
+    const double *a, const double *b, ptrdiff_t d, ptrdiff_t depth, int first,
+    int differences, double *tile)
 {
     vec sum[MR][NV];
     for (int r = 0; r < MR; r++)
         for (int v = 0; v < NV; v++)
-            sum[r][v] = load(tile + r * TILE + v * WIDTH);
+            sum[r][v] = first ? splat(0.0) : load(tile + r * TILE + v * WIDTH);
     for (ptrdiff_t k = 0; k < depth; k++) {
         vec bk[NV];
         for (int v = 0; v < NV; v++)
-            bk[v] = load(b + k * TILE + v * WIDTH);
+            bk[v] = load(point(b, d, v * WIDTH) + k * GROUP);
         for (int r = 0; r < MR; r++) {
-            const double ak = a[k * TILE + r];
+            const double ak = a[k * GROUP + r];
             for (int v = 0; v < NV; v++) {
                 if (differences) {
                     const vec difference = bk[v] - ak;
@@ -137,17 +153,29 @@ static inline __attribute__((always_inline)) void sum_block(
             store(tile + r * TILE + v * WIDTH, sum[r][v]);
 }
 
-static inline __attribute__((always_inline)) void sum_tile(
-    const double *a, const double *b, ptrdiff_t d, int differences, double *tile)
+/* Rows begin ... end - 1 of the tile, multiples of MR. */
+static inline __attribute__((always_inline)) void sum_rows(
+    const double *a, const double *b, ptrdiff_t d, int begin, int end, int differences,
+    double *tile)
 {
-    memset(tile, 0, sizeof(double) * TILE * TILE);
     for (ptrdiff_t k = 0; k < d; k += DEPTH) {
         const ptrdiff_t depth = d - k < DEPTH ? d - k : DEPTH;
         for (int j = 0; j < TILE; j += NR)
-            for (int i = 0; i < TILE; i += MR)
-                sum_block(a + k * TILE + i, b + k * TILE + j, depth, differences,
-                          tile + i * TILE + j);
+            for (int i = begin; i < end; i += MR)
+                sum_block(point(a, d, i) + k * GROUP, point(b, d, j) + k * GROUP, d,
+                          depth, k == 0, differences, tile + i * TILE + j);
     }
+}
+
+static void sum_differences(const double *a, const double *b, ptrdiff_t d, int begin,
+                            int end, double *tile)
+{
+    sum_rows(a, b, d, begin, end, 1, tile);
+}
+
+static void sum_products(const double *a, const double *b, ptrdiff_t d, double *tile)
+{
+    sum_rows(a, b, d, 0, TILE, 0, tile);
 }
 
 static void squared_norms(const double *a, ptrdiff_t d, double *out)
@@ -155,10 +183,29 @@ static void squared_norms(const double *a, ptrdiff_t d, double *out)
     for (int i = 0; i < TILE; i += WIDTH) {
         vec sum = {0};
         for (ptrdiff_t k = 0; k < d; k++) {
-            const vec x = load(a + k * TILE + i);
+            const vec x = load(point(a, d, i) + k * GROUP);
             sum += x * x;
         }
         store(out + i, sum);
+    }
+}
+
+/* Those rows of the tile whose points must not be expanded, from differences. */
+static void mend_rows(const double *a, const double *b, ptrdiff_t d, const double *sa,
+                      double *tile)
+{
+    for (int i = 0; i < TILE; i += MR) {
+        double rows[MR * TILE];
+        int wanted = 0;
+        for (int r = i; r < i + MR; r++)
+            wanted |= sa[r] < 0;
+        if (!wanted)
+            continue;
+        /* sum_differences writes to rows i ... of a tile: `rows` stands for them */
+        sum_differences(point(a, d, i), b, d, 0, MR, rows);
+        for (int r = 0; r < MR; r++)
+            if (sa[i + r] < 0)
+                memcpy(tile + (i + r) * TILE, rows + r * TILE, TILE * sizeof(double));
     }
 }
 
@@ -167,21 +214,26 @@ static void exponents(const double *a, const double *b, ptrdiff_t d,
                       const double *wa, const double *wb, const double *sa,
                       const double *sb, double *tile)
 {
-    if (sa)
-        sum_tile(a, b, d, 0, tile);
+    int expanded = 0;
+    for (int i = 0; sa && i < TILE; i++)
+        expanded += sa[i] >= 0;
+    if (expanded)
+        sum_products(a, b, d, tile);
     else
-        sum_tile(a, b, d, 1, tile);
-    for (int i = 0; i < TILE; i++)
+        sum_differences(a, b, d, 0, TILE, tile);
+    if (0 < expanded && expanded < TILE)
+        mend_rows(a, b, d, sa, tile);
+    for (int i = 0; i < TILE; i++) {
+        const int expand = sa && sa[i] >= 0;
         for (int j = 0; j < TILE; j += WIDTH) {
             /* sums and products of the pair first: they commute, so K is symmetric */
             const vec w = load(wb + j) * wa[i];
             vec squared = load(tile + i * TILE + j);
-            if (sa) {
-                squared = (load(sb + j) + sa[i]) - 2.0 * squared;
-                squared = choose(squared > 0.0, squared, splat(0.0));
-            }
+            if (expand)
+                squared = larger((load(sb + j) + sa[i]) - 2.0 * squared, splat(0.0));
             store(tile + i * TILE + j, -squared * w);
         }
+    }
 }
 
 #define GAUSSIAN(name, type, floor)                                                     \
@@ -207,26 +259,31 @@ GAUSSIAN(gaussian_f64, double, -708.396) /* log(DBL_MIN) = -708.3964... */
 GAUSSIAN(gaussian_f32, float, -87.336)   /* log(FLT_MIN) = -87.3365... */
 
 static void log_votes(const double *a, const double *b, ptrdiff_t d, const double *wa,
-                      const double *wb, const double *alpha, ptrdiff_t nb, double *peak,
-                      double *total)
+                      const double *wb, const double *sa, const double *sb,
+                      const double *alpha, ptrdiff_t nb, double *peak, double *total)
 {
     double tile[TILE * TILE], weight[TILE];
-    exponents(a, b, d, wa, wb, NULL, NULL, tile);
+    exponents(a, b, d, wa, wb, sa, sb, tile);
     for (int j = 0; j < TILE; j++)
         weight[j] = j < nb ? alpha[j] : 0;
     for (int i = 0; i < TILE; i++) {
         double *e = tile + i * TILE;
-        double top = peak[i];
-        for (ptrdiff_t j = 0; j < nb; j++)
-            top = e[j] > top ? e[j] : top;
+        for (ptrdiff_t j = nb; j < TILE; j++) /* missing points */
+            e[j] = -HUGE_VAL;
+        vec highest = splat(peak[i]);
+        for (int j = 0; j < TILE; j += WIDTH)
+            highest = larger(highest, load(e + j));
+        double top = highest[0];
+        for (int l = 1; l < WIDTH; l++)
+            top = highest[l] > top ? highest[l] : top;
         if (top == -HUGE_VAL) /* every distance overflows: nothing to add */
             continue;
-        for (ptrdiff_t j = nb; j < TILE; j++)
-            e[j] = top;
         vec sum = {0};
         for (int j = 0; j < TILE; j += WIDTH)
             sum += load(weight + j) * exp_below_zero(load(e + j) - top, -708.396);
-        total[i] = total[i] * exp(peak[i] - top) + horizontal_sum(sum);
+        if (top > peak[i])
+            total[i] *= exp(peak[i] - top);
+        total[i] += horizontal_sum(sum);
         peak[i] = top;
     }
 }
@@ -394,7 +451,7 @@ static ptrdiff_t smo_partner(const double *g, const double *give, const double *
     for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
         const vec gain = load(g + i) + load(give + i) - g_j;
         vec curvature = load(diag + i) - 2.0 * load(q + i) + diag_j;
-        curvature = choose(curvature > floor, curvature, splat(floor));
+        curvature = larger(curvature, splat(floor));
         const vec score = gain * gain / curvature;
         const ivec better = (gain > 0.0) & (score > best);
         best = choose(better, score, best);
@@ -436,7 +493,7 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
         const ivec better = up < least;
         least = choose(better, up, least);
         place = (better & here) | (~better & place);
-        most = choose(down > most, down, most);
+        most = larger(down, most);
     }
     double minimum = HUGE_VAL, maximum = -HUGE_VAL;
     ptrdiff_t next = -1;
