@@ -78,8 +78,8 @@ cdef Py_ssize_t n_tiles(Py_ssize_t n) noexcept nogil:
 
 
 cdef Py_ssize_t cdsk_packed_size(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    # points, scale, norms, and the centre
-    return n_tiles(n) * CDSK_TILE * (d + 2) + d
+    # points, scale, norms, and the centre; a group more to begin at a cache line
+    return n_tiles(n) * CDSK_TILE * (d + 2) + CDSK_GROUP + d
 
 
 cdef void pack_tile(
@@ -116,7 +116,7 @@ cdef int pack(
     if n < 1 or d < 1 or n_threads < 1:
         return -1
     packed.n, packed.d, packed.tiles = n, d, n_tiles(n)
-    packed.points = work
+    packed.points = work + (-<size_t> work // sizeof(double)) % CDSK_GROUP
     packed.scale = packed.points + packed.tiles * CDSK_TILE * d
     packed.norms = packed.scale + packed.tiles * CDSK_TILE
     for i in range(packed.tiles * CDSK_TILE):

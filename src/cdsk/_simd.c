@@ -34,6 +34,7 @@
 #define NR (NV * WIDTH)
 #define TILE CDSK_TILE
 #define GROUP CDSK_GROUP
+#define ALIGNED __attribute__((aligned(64))) /* to a cache line */
 
 /* Features summed before a partial sum is put away: 128 x (24 + 8) doubles, the points of
  * a register block, are 32 KiB and stay in level 1 while the other side passes by. */
@@ -70,12 +71,16 @@ static inline vec choose(ivec mask, vec yes, vec no)
     return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
+static inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
 static inline double horizontal_sum(vec v)
 {
-    double s = 0;
-    for (int l = 0; l < WIDTH; l++)
-        s += v[l];
-    return s;
+    double part[WIDTH];
+    store(part, v);
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            part[l] += part[l + half];
+    return part[0];
 }
 
 /* exp(x) for -745 < x <= 0 within 1 ulp, exactly 1 at 0; 0 where x < floor, which must be
@@ -108,13 +113,6 @@ static inline vec exp_below_zero(vec x, double floor)
     return choose(underflow, splat(0.0), p * power);
 }
 
-static inline vec larger(vec a, vec b)
-{
-    vec v;
-    for (int l = 0; l < WIDTH; l++) /* becomes one instruction */
-        v[l] = a[l] > b[l] ? a[l] : b[l];
-    return v;
-}
 
 /* Point i of a packed tile, see _simd.h. */
 static inline const double *point(const double *packed, ptrdiff_t d, int i)
@@ -195,7 +193,7 @@ static void mend_rows(const double *a, const double *b, ptrdiff_t d, const doubl
                       double *tile)
 {
     for (int i = 0; i < TILE; i += MR) {
-        double rows[MR * TILE];
+        double rows[MR * TILE] ALIGNED;
         int wanted = 0;
         for (int r = i; r < i + MR; r++)
             wanted |= sa[r] < 0;
@@ -242,7 +240,7 @@ static void exponents(const double *a, const double *b, ptrdiff_t d,
                      ptrdiff_t na, ptrdiff_t nb, type *out, type *mirror,               \
                      ptrdiff_t stride)                                                  \
     {                                                                                   \
-        double tile[TILE * TILE];                                                       \
+        double tile[TILE * TILE] ALIGNED;                                               \
         exponents(a, b, d, wa, wb, sa, sb, tile);                                       \
         for (int i = 0; i < TILE * TILE; i += WIDTH)                                    \
             store(tile + i, exp_below_zero(load(tile + i), floor));                     \
@@ -262,7 +260,7 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
                       const double *wb, const double *sa, const double *sb,
                       const double *alpha, ptrdiff_t nb, double *peak, double *total)
 {
-    double tile[TILE * TILE], weight[TILE];
+    double tile[TILE * TILE] ALIGNED, weight[TILE] ALIGNED;
     exponents(a, b, d, wa, wb, sa, sb, tile);
     for (int j = 0; j < TILE; j++)
         weight[j] = j < nb ? alpha[j] : 0;
