@@ -233,72 +233,87 @@ cdef Py_ssize_t strip_tiles(Py_ssize_t tiles_b, Py_ssize_t d) noexcept nogil:
     return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles_b, d)))
 
 
+# Rows of tiles that meet a column of tiles in one go while its points are in the cache.
+cdef enum:
+    MOST_ROWS = 4
+
+cdef Py_ssize_t rows_together(Py_ssize_t d) noexcept nogil:
+    """MOST_ROWS, fewer if their points fill more than 1 MiB of the level-2 cache."""
+    return max(1, min(MOST_ROWS, 2**17 // (CDSK_TILE * d)))
+
+
 cdef void gram_strip(
     const packed_points* X, Py_ssize_t first, Py_ssize_t last, floating* K,
     int n_threads,
 ) noexcept nogil:
     """Rows of tiles first ... last - 1 on and above the diagonal, and their mirror."""
-    cdef Py_ssize_t task, tile_a, tile_b
+    cdef Py_ssize_t task, begin, tile_a, tile_b
+    cdef Py_ssize_t together = rows_together(X.d)
+    cdef Py_ssize_t groups = (last - first + together - 1) // together
     for task in prange(
-        (last - first) * X.tiles, schedule="dynamic", chunksize=4,
+        groups * X.tiles, schedule="dynamic", chunksize=2,
         num_threads=useful_threads(n_threads, tile_work(last - first, X.tiles, X.d)),
     ):
-        tile_a = first + task // X.tiles
+        begin = first + task // X.tiles * together
         tile_b = task % X.tiles
-        if tile_b >= tile_a:
+        for tile_a in range(begin, min(begin + together, last, tile_b + 1)):
             gaussian_tile[floating](X, tile_a, X, tile_b, K, True, X.n)
 
 
 cdef void rows_strip(
-    const packed_points* A, const packed_points* B,
-    Py_ssize_t first, Py_ssize_t last, floating* out, int n_threads,
+    const packed_points* A, const packed_points* B, floating* out, int n_threads,
 ) noexcept nogil:
-    """Rows of tiles first ... last - 1 of the kernel between A and B."""
-    cdef Py_ssize_t task
+    """The kernel between A and B."""
+    cdef Py_ssize_t task, begin, tile_a
+    cdef Py_ssize_t together = rows_together(A.d)
+    cdef Py_ssize_t groups = (A.tiles + together - 1) // together
     for task in prange(
-        (last - first) * B.tiles, schedule="dynamic", chunksize=4,
-        num_threads=useful_threads(n_threads, tile_work(last - first, B.tiles, A.d)),
+        groups * B.tiles, schedule="dynamic", chunksize=2,
+        num_threads=useful_threads(n_threads, tile_work(A.tiles, B.tiles, A.d)),
     ):
-        gaussian_tile[floating](
-            A, first + task // B.tiles, B, task % B.tiles, out, False, B.n
-        )
+        begin = task // B.tiles * together
+        for tile_a in range(begin, min(begin + together, A.tiles)):
+            gaussian_tile[floating](A, tile_a, B, task % B.tiles, out, False, B.n)
 
 
-cdef void votes_tile(
-    const packed_points* A, Py_ssize_t tile_a, const packed_points* B,
+cdef void votes_tiles(
+    const packed_points* A, Py_ssize_t begin, Py_ssize_t end, const packed_points* B,
     const double* alpha, double* out, Py_ssize_t stride,
 ) noexcept nogil:
-    cdef double[CDSK_TILE] peak
-    cdef double[CDSK_TILE] total
-    cdef Py_ssize_t i = tile_a * CDSK_TILE
-    cdef Py_ssize_t j, k, tile_b
-    for k in range(CDSK_TILE):
-        peak[k] = -HUGE_VAL
-        total[k] = 0.0
+    cdef double[MOST_ROWS * CDSK_TILE] peak
+    cdef double[MOST_ROWS * CDSK_TILE] total
+    cdef Py_ssize_t first = begin * CDSK_TILE
+    cdef Py_ssize_t i, j, tile_a, tile_b
+    for i in range(MOST_ROWS * CDSK_TILE):
+        peak[i] = -HUGE_VAL
+        total[i] = 0.0
     for tile_b in range(B.tiles):
         j = tile_b * CDSK_TILE
-        simd.log_votes(
-            A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
-            NULL if A.norms == NULL else A.norms + i,
-            NULL if B.norms == NULL else B.norms + j,
-            alpha + j, min(CDSK_TILE, B.n - j), peak, total,
-        )
-    for k in range(min(CDSK_TILE, A.n - i)):
-        out[(i + k) * stride] = log(total[k]) + peak[k]
+        for tile_a in range(begin, end):
+            i = tile_a * CDSK_TILE
+            simd.log_votes(
+                A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
+                NULL if A.norms == NULL else A.norms + i,
+                NULL if B.norms == NULL else B.norms + j,
+                alpha + j, min(CDSK_TILE, B.n - j), peak + i - first, total + i - first,
+            )
+    for i in range(first, min(end * CDSK_TILE, A.n)):
+        out[i * stride] = log(total[i - first]) + peak[i - first]
 
 
 cdef void votes_strip(
     const packed_points* A, const packed_points* B, const double* alpha,
-    Py_ssize_t first, Py_ssize_t last,
     double* out, Py_ssize_t stride, int n_threads,
 ) noexcept nogil:
-    """out[i * stride] = log sum_j alpha_j K(a_i, b_j), tiles first ... last - 1."""
-    cdef Py_ssize_t tile_a
-    for tile_a in prange(
-        first, last, schedule="dynamic",
-        num_threads=useful_threads(n_threads, tile_work(last - first, B.tiles, A.d)),
+    """out[i * stride] = log sum_j alpha_j K(a_i, b_j)."""
+    cdef Py_ssize_t group, begin
+    cdef Py_ssize_t together = rows_together(A.d)
+    for group in prange(
+        (A.tiles + together - 1) // together, schedule="dynamic",
+        num_threads=useful_threads(n_threads, tile_work(A.tiles, B.tiles, A.d)),
     ):
-        votes_tile(A, tile_a, B, alpha, out, stride)
+        begin = group * together
+        votes_tiles(A, begin, min(begin + together, A.tiles), B, alpha, out, stride)
 
 
 # ---------------------------------------------------------------- products and S
@@ -598,7 +613,7 @@ cdef int rows_all(
         centre = NULL
     if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
         return -1
-    rows_strip(&a, &b, 0, a.tiles, K, n_threads)
+    rows_strip(&a, &b, K, n_threads)
     return 0
 
 
@@ -645,9 +660,7 @@ cdef int votes_all(
         ):
             return -1
         else:
-            votes_strip(
-                &a, &b, alpha + first, 0, a.tiles, votes + y, n_clusters, n_threads
-            )
+            votes_strip(&a, &b, alpha + first, votes + y, n_clusters, n_threads)
     return 0
 
 
