@@ -268,7 +268,8 @@ def test_log_votes_far_from_all_points():
 def points_near_and_far(rng, dtype, n, d=30):
     """Points within the limit of expanded distances of the origin, and beyond it."""
     X = rng.normal(size=(n, d)) + 100
-    X[::7] += rng.normal(size=X[::7].shape) * 10 ** rng.uniform(0, 6, len(X[::7]))[:, None]
+    far = X[::7]
+    far += rng.normal(size=far.shape) * 10 ** rng.uniform(0, 6, size=(len(far), 1))
     return X.astype(dtype)
 
 

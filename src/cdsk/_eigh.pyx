@@ -75,13 +75,13 @@ cdef int diagonalise(
 ) noexcept nogil:
     """Return 0, or -1 if an eigenvalue does not settle."""
     cdef Py_ssize_t low, high, i
-    cdef int step
+    cdef int _step
     cdef double c, s, f, g, h, r, shift, negligible = 0.0
     for i in range(n):
         negligible = max(negligible, fabs(diagonal[i]) + fabs(beside[i]))
     negligible *= DBL_EPSILON
     for low in range(n):
-        for step in range(MOST_STEPS):
+        for _step in range(MOST_STEPS):
             high = low
             # not <= : also where an entry is not a number
             while high < n - 1 and not (fabs(beside[high]) <= negligible):
