@@ -416,11 +416,14 @@ static void hadamard_row(const double *k, const double *Y, const double *y,
                          double scale, ptrdiff_t c, ptrdiff_t n, double *out)
 {
     ptrdiff_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH) {
-        vec g = {0};
+    /* four registers at a time: each y_l is then loaded once for all of them */
+    for (; j + 4 * WIDTH <= n; j += 4 * WIDTH) {
+        vec g[4] = {{0}};
         for (ptrdiff_t l = 0; l < c; l++)
-            g += load(Y + l * n + j) * y[l];
-        store(out + j, load(k + j) * g * scale);
+            for (int v = 0; v < 4; v++)
+                g[v] += load(Y + l * n + j + v * WIDTH) * y[l];
+        for (int v = 0; v < 4; v++)
+            store(out + j + v * WIDTH, load(k + j + v * WIDTH) * g[v] * scale);
     }
     for (; j < n; j++) {
         double g = 0;
