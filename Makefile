@@ -44,7 +44,7 @@ lint: $(VENV)/installed
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
 
-bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (half an hour)
+bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (15 minutes)
 	$(BIN)/python benchmarks/compare.py
 
 bench-check: $(VENV)/installed  ## the benchmarks still run
