@@ -25,8 +25,8 @@ test-checks: ## build a second time with bounds checks on and run the fast tests
 
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
-CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,block embedding exported_names \
-    kernel predict similarity smo weights))
+CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,block eigh embedding \
+    exported_names kernel predict similarity smo weights))
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 
@@ -44,7 +44,7 @@ lint: $(VENV)/installed
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
 
-bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (half an hour)
+bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (15 minutes)
 	$(BIN)/python benchmarks/compare.py
 
 bench-check: $(VENV)/installed  ## the benchmarks still run

@@ -76,6 +76,11 @@ def embedding(K, alpha, lam, n_clusters):
     return (Y / np.linalg.norm(Y, axis=1, keepdims=True)).T, values[::-1]
 
 
+def eigh(A):
+    """Eigenvalues, smallest first, and eigenvectors as columns: LAPACK's."""
+    return np.linalg.eigh(A)
+
+
 def weight_qp(K, columns, lam):
     """Q and p of the weight step: minimise p'a + a'Qa."""
     K = np.asarray(K, dtype=float)

@@ -229,36 +229,121 @@ def test_components_equal_reference(rng, dtype, spread):
     assert len(pairs) == count
 
 
+@pytest.mark.parametrize("d", [3, 20, 300])
 @pytest.mark.parametrize("n_new", [1, 48, 100])
 @pytest.mark.parametrize("n_points", [1, 47, 48, 60])
-def test_log_votes_equal_reference(rng, dtype, n_new, n_points):
-    X = rng.normal(size=(n_new, 3)).astype(dtype)
-    points = rng.normal(size=(n_points, 3)).astype(dtype)
+def test_log_votes_equal_reference(rng, dtype, n_new, n_points, d):
+    X = rng.normal(size=(n_new, d)).astype(dtype)
+    points = rng.normal(size=(n_points, d)).astype(dtype)
     weights = rng.uniform(0.1, 1, size=n_points)
-    out = np.empty(n_new)
+    labels = np.sort(rng.integers(3, size=n_points))
+    out = log_votes(X, points, weights, labels, d**0.5)
+    expected = reference.log_votes(X, points, labels, weights, d**0.5, 3).astype(float)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-13)
+
+
+def log_votes(X, points, weights, labels, bandwidth):
+    out = np.empty((len(X), 3))
     _kernel.gaussian_log_votes(
-        X, points, np.full(n_new, 0.8), np.full(n_points, 0.8), weights, out, 2
+        X,
+        points,
+        np.full(len(X), bandwidth),
+        np.full(len(points), bandwidth),
+        weights,
+        np.searchsorted(labels, np.arange(4)),
+        out,
+        2,
     )
-    expected = reference.log_votes(
-        X, points, np.zeros(n_points, dtype=int), weights, 0.8, 1
-    )
-    np.testing.assert_allclose(out, expected[:, 0].astype(float), rtol=0, atol=1e-13)
+    return out
 
 
 def test_log_votes_far_from_all_points():
     # the nearest point decides: -d^2/2, where every kernel value underflows
     X, points = np.array([[1e6]]), np.array([[0.0], [1.0]])
-    out = np.empty(1)
-    _kernel.gaussian_log_votes(
-        X,
-        points,
-        np.ones(1),
-        np.ones(2),
-        np.array([0.25, 0.75]),
-        out,
-        1,
+    out = log_votes(X, points, np.array([0.25, 0.75]), np.array([1, 1]), 1.0)
+    assert out[0, 1] == pytest.approx(-((1e6 - 1) ** 2) / 2 + np.log(0.75), rel=1e-14)
+    assert out[0, 0] == out[0, 2] == -np.inf
+
+
+def points_near_and_far(rng, dtype, n, d=30):
+    """Points within the limit of expanded distances of the origin, and beyond it."""
+    X = rng.normal(size=(n, d)) + 100
+    far = X[::7]
+    far += rng.normal(size=far.shape) * 10 ** rng.uniform(0, 6, size=(len(far), 1))
+    return X.astype(dtype)
+
+
+@pytest.mark.parametrize("n", [5, 48, 131])
+def test_rows_are_exact_near_and_far(rng, dtype, n):
+    A = points_near_and_far(rng, dtype, n)
+    B = (rng.normal(size=(70, 30)) + 100).astype(dtype)
+    assert_close_to_exact(
+        cdsk.gaussian_rows(A, B, 2.0), reference.gaussian_rows(A, B, 2.0, 2.0), dtype
     )
-    assert out[0] == pytest.approx(-((1e6 - 1) ** 2) / 2 + np.log(0.75), rel=1e-14)
+    a = 10 ** rng.uniform(-3, 2, size=n)
+    assert_close_to_exact(
+        cdsk.gaussian_rows(A, B, a, 2.0), reference.gaussian_rows(A, B, a, 2.0), dtype
+    )
+
+
+def test_narrow_points_amid_wide_ones_keep_their_digits(rng):
+    # Bandwidths a million times smaller: centring would round the wide points.
+    B = rng.normal(size=(60, 30)) + 100
+    A = B + 1e-3 * rng.normal(size=B.shape)
+    assert_close_to_exact(
+        cdsk.gaussian_rows(A, B, 1e-6, 1.0),
+        reference.gaussian_rows(A, B, 1e-6, 1.0),
+        np.float64,
+    )
+
+
+def test_log_votes_are_exact_near_and_far(rng, dtype):
+    X = points_near_and_far(rng, dtype, 100)
+    points = (rng.normal(size=(90, 30)) + 100).astype(dtype)
+    weights = rng.uniform(0.1, 1, size=90)
+    labels = np.sort(rng.integers(3, size=90))
+    out = log_votes(X, points, weights, labels, 2.0)
+    exponent = reference.squared_distances(X, points) / 8
+    expected = np.stack(
+        [
+            np.logaddexp.reduce(np.log(weights[own]) - exponent[:, own], axis=1)
+            for own in (labels == y for y in range(3))
+        ],
+        axis=1,
+    ).astype(float)
+    np.testing.assert_allclose(out, expected, rtol=4e-15, atol=2e-13)
+
+
+def test_rows_and_votes_do_not_depend_on_other_rows(rng, dtype):
+    A = points_near_and_far(rng, dtype, 150)
+    B = (rng.normal(size=(70, 30)) + 100).astype(dtype)
+    weights, labels = np.full(70, 1 / 70), np.repeat([0, 1], 35)
+    K = cdsk.gaussian_rows(A, B, 2.0)
+    votes = log_votes(A, B, weights, labels, 2.0)
+    for part in ([3], [0], np.arange(0, 150, 7), np.arange(40, 137)):
+        assert (cdsk.gaussian_rows(A[part], B, 2.0) == K[part]).all()
+        assert (log_votes(A[part], B, weights, labels, 2.0) == votes[part]).all()
+
+
+def test_copies_of_support_points_have_similarity_one(rng, dtype):
+    B = (rng.normal(size=(100, 30)) + 100).astype(dtype)
+    assert (np.diag(cdsk.gaussian_rows(B, B, 2.0)) == 1).all()
+
+
+def test_overflowing_distances_have_no_similarity():
+    # 48 points: some of one tile can be expanded, some cannot, some overflow
+    A = np.zeros((48, 20))
+    A[5] = 1e200
+    A[17] = -1.7e308
+    A[40, 3] = 1e9
+    B = np.ones((30, 20))
+    K = cdsk.gaussian_rows(A, B, 3.0)
+    assert (K[[5, 17, 40]] == 0).all()
+    np.testing.assert_allclose(K[0], np.exp(-20 / 18), rtol=1e-14)
+    labels, weights = np.zeros(30, dtype=int), np.ones(30)
+    votes = log_votes(A, B, weights, labels, 3.0)[:, 0]
+    assert (votes[[5, 17]] == -np.inf).all()
+    assert votes[40] == pytest.approx(-((1e9 - 1) ** 2 + 19) / 18, rel=1e-14)
 
 
 def test_hadamard_rows_equal_reference(rng, dtype):

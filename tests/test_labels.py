@@ -3,8 +3,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
 
-from cdsk import _labels
+from cdsk import _kmeans, _labels
 from cdsk._labels import assign_labels
 
 
@@ -45,3 +46,13 @@ def test_cluster_qr_equals_scikit_learn(rng):
     embedding, _ = columns(rng, noise=0.4)
     labels = assign_labels(embedding, "cluster_qr", n_init=1, random_state=0)
     assert adjusted_rand_score(cluster_qr(embedding.T.copy()), labels) == 1
+
+
+def test_kmeans_stays_on_the_calling_thread(rng):
+    X = rng.normal(size=(300, 3))
+    ours = _kmeans.KMeans(4, n_init=2, random_state=0).fit(X)
+    assert ours._n_threads == 1
+    with threadpool_limits(1):
+        theirs = KMeans(4, n_init=2, random_state=0).fit(X)
+    assert theirs._n_threads == 1  # the name that _kmeans.py overrides
+    assert (ours.labels_ == theirs.labels_).all()

@@ -29,6 +29,31 @@ def test_merit_and_gradient_equal_reference(rng, dtype):
     )
 
 
+def test_uniform_weights_need_no_product(rng, dtype):
+    weights_problem, Q, q = problem(rng, dtype)
+    alpha = np.full(len(q), 1 / len(q))
+    assert weights_problem.merit(alpha) == pytest.approx(q @ alpha + alpha @ Q @ alpha)
+    np.testing.assert_allclose(
+        weights_problem.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
+    )
+
+
+@pytest.mark.parametrize("lam", [0.1, 1 / 3, 0.99, 1.0])
+def test_start_is_feasible_and_no_worse(rng, lam):
+    weights_problem, Q, q = problem(rng, lam=lam)
+    n = len(q)
+    upper = 1 / (n * lam)
+    for alpha in (
+        np.full(n, 1 / n),
+        weights_problem.solve(np.full(n, 1 / n), 1e-9).alpha,
+    ):
+        start, gradient = weights_problem._start(alpha, upper)
+        assert start.sum() == pytest.approx(1, abs=1e-12)
+        assert ((start >= 0) & (start <= upper)).all()
+        assert q @ start + start @ Q @ start <= q @ alpha + alpha @ Q @ alpha + 1e-9
+        np.testing.assert_allclose(gradient, q + 2 * Q @ start, atol=1e-11)
+
+
 @pytest.mark.parametrize("lam", [0.1, 0.3, 1.0])
 def test_solution_is_optimal(rng, dtype, lam):
     weights_problem, Q, q = problem(rng, dtype, lam=lam)

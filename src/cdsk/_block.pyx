@@ -43,7 +43,9 @@ def inner(
         parts = np.empty((pieces, p, columns))
         for piece in prange(
             pieces, nogil=True, schedule="static",
-            num_threads=useful_threads(n_threads, <double> p * columns * n),
+            num_threads=useful_threads(
+                min(n_threads, pieces), <double> p * columns * n
+            ),
         ):
             simd.inner(
                 &A[0, 0], p, &B[first, 0], columns, n,
@@ -68,7 +70,7 @@ def combine(
     if p > 0 and q > 0:
         for piece in prange(
             pieces, nogil=True, schedule="static",
-            num_threads=useful_threads(n_threads, <double> p * q * n),
+            num_threads=useful_threads(min(n_threads, pieces), <double> p * q * n),
         ):
             simd.combine(
                 &C[0, 0], &A[0, 0], p, q, n,

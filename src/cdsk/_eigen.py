@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdsk._block import combine, inner
+from cdsk._eigh import eigh
 
 # Guards carried along, and the residual at which the first one counts as settled.
 GUARDS = 4
@@ -73,7 +74,7 @@ def leading_eigenpairs(product, start, k, *, known, tol, max_steps, n_threads):
         stride = 4 if hard else 1
 
         projected = inner(basis, image, n_threads)
-        values, rotation = np.linalg.eigh(0.5 * (projected + projected.T))
+        values, rotation = eigh(0.5 * (projected + projected.T))
         restart = len(basis) + stride * width > most
         kept = max(width, most // 2) if restart else width
         rotation = np.ascontiguousarray(rotation[:, : -kept - 1 : -1])
@@ -112,7 +113,7 @@ def _orthonormal(rows, against, n_threads):
     for _ in range(2):
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _TINY)
         rows = rows - combine(inner(against, rows, n_threads), against, n_threads)
-        size, rotation = np.linalg.eigh(inner(rows, rows, n_threads))
+        size, rotation = eigh(inner(rows, rows, n_threads))
         independent = size > 1e-14
         rotation = rotation[:, independent] / np.sqrt(size[independent])
         rows = combine(np.ascontiguousarray(rotation), rows, n_threads)

@@ -30,9 +30,9 @@ def gaussian_gram(
     """Gaussian kernel matrix of the rows of X.
 
     ``K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))``, exactly symmetric with unit diagonal.
-    Distances are sums of squared differences in double precision, so data far from the
-    origin keep their digits. Values below the smallest normal number of the dtype are
-    0.
+    Distances are computed in double precision, from differences or, where that loses no
+    digits, from norms and inner products of centred points; data far from the origin
+    keep their digits. Values below the smallest normal number of the dtype are 0.
 
     Parameters
     ----------
@@ -75,6 +75,10 @@ def gaussian_rows(
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Gaussian kernel between the rows of A and the rows of B.
+
+    Computed as by ``gaussian_gram``. A row of the result depends on that row of A and
+    on B only, to the last bit, as long as no bandwidth of A is smaller than one of B by
+    more than a factor of 4096.
 
     Parameters
     ----------

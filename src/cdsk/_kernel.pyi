@@ -27,6 +27,7 @@ def gaussian_log_votes(
     bandwidth_a: Array,
     bandwidth_b: Array,
     alpha: Array,
+    offsets: NDArray[np.intp],
     out: Array,
     n_threads: int,
 ) -> None: ...

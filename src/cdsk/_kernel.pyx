@@ -27,6 +27,7 @@ from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
 from cdsk._rows cimport RowSource, row_function
 from cdsk._simd cimport (
+    CDSK_GROUP,
     CDSK_MAX_COLUMNS,
     CDSK_PRODUCT_ROWS,
     CDSK_TILE,
@@ -38,9 +39,16 @@ from cdsk._threads cimport useful_threads
 cdef const cdsk_simd* simd = cdsk_simd_select()
 
 # Features from which on expanding squared distances is the faster form, and the largest
-# |x|^2 / (2 b^2) of centred points for which it is exact enough; see expansion_is_safe.
+# |x|^2 / (2 b^2) of centred points for which it is exact enough. The error of
+# |a|^2 + |b|^2 - 2ab, as an absolute error of the exponent, is some eps times
+# (|a|^2 + |b|^2) / (2 b_a b_b), which is at most 6 times this limit where K > 1e-30:
+# less than 1e-12.
 cdef Py_ssize_t EXPANSION_PAYS = 16
 cdef double LARGEST_NORM = 50.0
+
+# Between points and others of so much larger a bandwidth, nothing is centred: the
+# rounding of the centred wide ones would be large in units of the narrow.
+cdef double WIDER = 4096.0
 
 # As in _validation.py: beyond these the factors of the exponent overflow.
 cdef double SMALLEST_BANDWIDTH = 1e-150
@@ -61,7 +69,8 @@ cdef struct packed_points:
     Py_ssize_t n, d, tiles
     double* points       # (tiles, d, TILE), see _simd.h
     double* scale        # (tiles * TILE,) 1 / (sqrt(2) bandwidth), padded with zeros
-    double* norms        # (tiles * TILE,) squared norms, or NULL: use differences
+    # (tiles * TILE,) squared norms, -1: too large to expand; or NULL: use differences
+    double* norms
 
 
 cdef Py_ssize_t n_tiles(Py_ssize_t n) noexcept nogil:
@@ -69,51 +78,27 @@ cdef Py_ssize_t n_tiles(Py_ssize_t n) noexcept nogil:
 
 
 cdef Py_ssize_t cdsk_packed_size(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
-    # points, scale, norms, and the centre
-    return n_tiles(n) * CDSK_TILE * (d + 2) + d
+    # points, scale, norms, and the centre; a group more to begin at a cache line
+    return n_tiles(n) * CDSK_TILE * (d + 2) + CDSK_GROUP + d
 
 
 cdef void pack_tile(
     const floating* X,            # (n, d) in
     const double* centre,         # (d,) in, or NULL
     Py_ssize_t n, Py_ssize_t d, Py_ssize_t tile,
-    double* packed,               # (d, TILE) out
+    double* packed,               # (TILE / GROUP, d, GROUP) out
 ) noexcept nogil:
-    cdef Py_ssize_t i, k
-    cdef Py_ssize_t first = tile * CDSK_TILE
-    for i in range(CDSK_TILE):
+    cdef Py_ssize_t group, i, k, lane
+    for group in range(CDSK_TILE // CDSK_GROUP):
+        i = tile * CDSK_TILE + group * CDSK_GROUP
         for k in range(d):
-            packed[k * CDSK_TILE + i] = (
-                0.0 if first + i >= n
-                else X[(first + i) * d + k] if centre == NULL
-                else X[(first + i) * d + k] - centre[k]
-            )
-
-
-cdef bint expansion_is_safe(
-    const floating* X, const packed_points* packed,
-    double* centre,               # (d,) out, mean of the points
-) noexcept nogil:
-    """True if |a|^2 + |b|^2 - 2ab of the centred points is exact enough.
-
-    Its error, as an absolute error of the exponent, is some eps times |x_i|^2 w_i^2; up
-    to LARGEST_NORM that is less than 1e-12. For few features there is nothing to gain.
-    """
-    cdef Py_ssize_t i, k
-    cdef double norm, largest = 0.0
-    if packed.d < EXPANSION_PAYS:
-        return False
-    for k in range(packed.d):
-        centre[k] = 0.0
-    for i in range(packed.n):
-        for k in range(packed.d):
-            centre[k] += X[i * packed.d + k] / packed.n
-    for i in range(packed.n):
-        norm = 0.0
-        for k in range(packed.d):
-            norm += (X[i * packed.d + k] - centre[k]) ** 2
-        largest = max(largest, norm * packed.scale[i] ** 2)
-    return largest <= LARGEST_NORM
+            for lane in range(CDSK_GROUP):
+                packed[lane] = (
+                    0.0 if i + lane >= n
+                    else X[(i + lane) * d + k] if centre == NULL
+                    else X[(i + lane) * d + k] - centre[k]
+                )
+            packed += CDSK_GROUP
 
 
 cdef int pack(
@@ -121,21 +106,19 @@ cdef int pack(
     Py_ssize_t n, Py_ssize_t d,
     const double* bandwidth,      # in: one if bandwidth_step is 0, n if it is 1
     Py_ssize_t bandwidth_step,
-    bint may_expand,
+    const double* centre,         # (d,) in: expand distances from here; or NULL
     double* work,                 # (cdsk_packed_size(n, d),) out
     int n_threads,
     packed_points* packed,        # out, points into work
 ) noexcept nogil:
     """Return 0, or -1 for sizes or bandwidths out of range."""
     cdef Py_ssize_t i, tile
-    cdef double* centre
     if n < 1 or d < 1 or n_threads < 1:
         return -1
     packed.n, packed.d, packed.tiles = n, d, n_tiles(n)
-    packed.points = work
+    packed.points = work + (-<size_t> work // sizeof(double)) % CDSK_GROUP
     packed.scale = packed.points + packed.tiles * CDSK_TILE * d
     packed.norms = packed.scale + packed.tiles * CDSK_TILE
-    centre = packed.norms + packed.tiles * CDSK_TILE
     for i in range(packed.tiles * CDSK_TILE):
         packed.scale[i] = 0.0
     for i in range(n):
@@ -144,8 +127,8 @@ cdef int pack(
         ):
             return -1
         packed.scale[i] = M_SQRT1_2 / bandwidth[i * bandwidth_step]
-    if not may_expand or not expansion_is_safe(X, packed, centre):
-        centre = packed.norms = NULL
+    if centre == NULL:
+        packed.norms = NULL
     for tile in prange(
         packed.tiles, schedule="static",
         num_threads=useful_threads(n_threads, <double> n * d),
@@ -155,7 +138,59 @@ cdef int pack(
             simd.squared_norms(
                 packed.points + tile * d * CDSK_TILE, d, packed.norms + tile * CDSK_TILE
             )
+    if centre != NULL:
+        for i in range(n):
+            # not <= : also where the norm is not a number
+            if not (packed.norms[i] * packed.scale[i] ** 2 <= LARGEST_NORM):
+                packed.norms[i] = -1.0
     return 0
+
+
+cdef int pack_around_mean(
+    const floating* X, Py_ssize_t n, Py_ssize_t d,
+    const double* bandwidth, Py_ssize_t bandwidth_step, bint may_expand,
+    double* work, int n_threads, packed_points* packed,
+) noexcept nogil:
+    """Pack centred points if all of them may be expanded, else points as they are.
+
+    The centre is left in the last d places of work.
+    """
+    cdef Py_ssize_t i, k
+    cdef double* centre
+    if n < 1 or d < EXPANSION_PAYS or not may_expand:
+        return pack(
+            X, n, d, bandwidth, bandwidth_step, NULL, work, n_threads, packed
+        )
+    centre = work + cdsk_packed_size(n, d) - d
+    for k in range(d):
+        centre[k] = 0.0
+    for i in range(n):
+        for k in range(d):
+            centre[k] += X[i * d + k]
+    for k in range(d):
+        centre[k] /= n
+    if pack(X, n, d, bandwidth, bandwidth_step, centre, work, n_threads, packed):
+        return -1
+    for i in range(n):
+        if packed.norms[i] < 0.0:
+            return pack(
+                X, n, d, bandwidth, bandwidth_step, NULL, work, n_threads, packed
+            )
+    return 0
+
+
+cdef bint of_like_width(
+    const double* bandwidth_a, Py_ssize_t n_a, Py_ssize_t step_a,
+    const double* bandwidth_b, Py_ssize_t n_b, Py_ssize_t step_b,
+) noexcept nogil:
+    """True if no bandwidth of A is smaller than those of B by more than WIDER."""
+    cdef Py_ssize_t i
+    cdef double narrow = HUGE_VAL, wide = 0.0
+    for i in range(n_a if step_a else 1):
+        narrow = min(narrow, bandwidth_a[i * step_a])
+    for i in range(n_b if step_b else 1):
+        wide = max(wide, bandwidth_b[i * step_b])
+    return wide <= WIDER * narrow
 
 
 # ---------------------------------------------------------------- Gaussian tiles
@@ -198,70 +233,87 @@ cdef Py_ssize_t strip_tiles(Py_ssize_t tiles_b, Py_ssize_t d) noexcept nogil:
     return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles_b, d)))
 
 
+# Rows of tiles that meet a column of tiles in one go while its points are in the cache.
+cdef enum:
+    MOST_ROWS = 4
+
+cdef Py_ssize_t rows_together(Py_ssize_t d) noexcept nogil:
+    """MOST_ROWS, fewer if their points fill more than 1 MiB of the level-2 cache."""
+    return max(1, min(MOST_ROWS, 2**17 // (CDSK_TILE * d)))
+
+
 cdef void gram_strip(
     const packed_points* X, Py_ssize_t first, Py_ssize_t last, floating* K,
     int n_threads,
 ) noexcept nogil:
     """Rows of tiles first ... last - 1 on and above the diagonal, and their mirror."""
-    cdef Py_ssize_t task, tile_a, tile_b
+    cdef Py_ssize_t task, begin, tile_a, tile_b
+    cdef Py_ssize_t together = rows_together(X.d)
+    cdef Py_ssize_t groups = (last - first + together - 1) // together
     for task in prange(
-        (last - first) * X.tiles, schedule="dynamic", chunksize=4,
+        groups * X.tiles, schedule="dynamic", chunksize=2,
         num_threads=useful_threads(n_threads, tile_work(last - first, X.tiles, X.d)),
     ):
-        tile_a = first + task // X.tiles
+        begin = first + task // X.tiles * together
         tile_b = task % X.tiles
-        if tile_b >= tile_a:
+        for tile_a in range(begin, min(begin + together, last, tile_b + 1)):
             gaussian_tile[floating](X, tile_a, X, tile_b, K, True, X.n)
 
 
 cdef void rows_strip(
-    const packed_points* A, const packed_points* B,
-    Py_ssize_t first, Py_ssize_t last, floating* out, int n_threads,
+    const packed_points* A, const packed_points* B, floating* out, int n_threads,
 ) noexcept nogil:
-    """Rows of tiles first ... last - 1 of the kernel between A and B."""
-    cdef Py_ssize_t task
+    """The kernel between A and B."""
+    cdef Py_ssize_t task, begin, tile_a
+    cdef Py_ssize_t together = rows_together(A.d)
+    cdef Py_ssize_t groups = (A.tiles + together - 1) // together
     for task in prange(
-        (last - first) * B.tiles, schedule="dynamic", chunksize=4,
-        num_threads=useful_threads(n_threads, tile_work(last - first, B.tiles, A.d)),
+        groups * B.tiles, schedule="dynamic", chunksize=2,
+        num_threads=useful_threads(n_threads, tile_work(A.tiles, B.tiles, A.d)),
     ):
-        gaussian_tile[floating](
-            A, first + task // B.tiles, B, task % B.tiles, out, False, B.n
-        )
+        begin = task // B.tiles * together
+        for tile_a in range(begin, min(begin + together, A.tiles)):
+            gaussian_tile[floating](A, tile_a, B, task % B.tiles, out, False, B.n)
 
 
-cdef void votes_tile(
-    const packed_points* A, Py_ssize_t tile_a, const packed_points* B,
+cdef void votes_tiles(
+    const packed_points* A, Py_ssize_t begin, Py_ssize_t end, const packed_points* B,
     const double* alpha, double* out, Py_ssize_t stride,
 ) noexcept nogil:
-    cdef double[CDSK_TILE] peak
-    cdef double[CDSK_TILE] total
-    cdef Py_ssize_t i = tile_a * CDSK_TILE
-    cdef Py_ssize_t j, k, tile_b
-    for k in range(CDSK_TILE):
-        peak[k] = -HUGE_VAL
-        total[k] = 0.0
+    cdef double[MOST_ROWS * CDSK_TILE] peak
+    cdef double[MOST_ROWS * CDSK_TILE] total
+    cdef Py_ssize_t first = begin * CDSK_TILE
+    cdef Py_ssize_t i, j, tile_a, tile_b
+    for i in range(MOST_ROWS * CDSK_TILE):
+        peak[i] = -HUGE_VAL
+        total[i] = 0.0
     for tile_b in range(B.tiles):
         j = tile_b * CDSK_TILE
-        simd.log_votes(
-            A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
-            alpha + j, min(CDSK_TILE, B.n - j), peak, total,
-        )
-    for k in range(min(CDSK_TILE, A.n - i)):
-        out[(i + k) * stride] = log(total[k]) + peak[k]
+        for tile_a in range(begin, end):
+            i = tile_a * CDSK_TILE
+            simd.log_votes(
+                A.points + i * A.d, B.points + j * B.d, A.d, A.scale + i, B.scale + j,
+                NULL if A.norms == NULL else A.norms + i,
+                NULL if B.norms == NULL else B.norms + j,
+                alpha + j, min(CDSK_TILE, B.n - j), peak + i - first, total + i - first,
+            )
+    for i in range(first, min(end * CDSK_TILE, A.n)):
+        out[i * stride] = log(total[i - first]) + peak[i - first]
 
 
 cdef void votes_strip(
     const packed_points* A, const packed_points* B, const double* alpha,
-    Py_ssize_t first, Py_ssize_t last,
     double* out, Py_ssize_t stride, int n_threads,
 ) noexcept nogil:
-    """out[i * stride] = log sum_j alpha_j K(a_i, b_j), tiles first ... last - 1."""
-    cdef Py_ssize_t tile_a
-    for tile_a in prange(
-        first, last, schedule="dynamic",
-        num_threads=useful_threads(n_threads, tile_work(last - first, B.tiles, A.d)),
+    """out[i * stride] = log sum_j alpha_j K(a_i, b_j)."""
+    cdef Py_ssize_t group, begin
+    cdef Py_ssize_t together = rows_together(A.d)
+    for group in prange(
+        (A.tiles + together - 1) // together, schedule="dynamic",
+        num_threads=useful_threads(n_threads, tile_work(A.tiles, B.tiles, A.d)),
     ):
-        votes_tile(A, tile_a, B, alpha, out, stride)
+        begin = group * together
+        votes_tiles(A, begin, min(begin + together, A.tiles), B, alpha, out, stride)
 
 
 # ---------------------------------------------------------------- products and S
@@ -284,7 +336,8 @@ cdef void product_rows(
         first = group * CDSK_MAX_COLUMNS
         part = min(CDSK_MAX_COLUMNS, m - first)
         for block in prange(
-            (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS, schedule="static",
+            (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS,
+            schedule="dynamic", chunksize=16,
             num_threads=useful_threads(n_threads, <double> n * n * part),
         ):
             i = block * CDSK_PRODUCT_ROWS
@@ -341,7 +394,7 @@ def gaussian_gram(
     cdef Py_ssize_t first, last, strip
     cdef double[::1] work = np.empty(cdsk_packed_size(X.shape[0], X.shape[1]))
     with nogil:
-        pack(
+        pack_around_mean(
             &X[0, 0], X.shape[0], X.shape[1], &bandwidth[0], 1, True, &work[0],
             n_threads, &packed,
         )
@@ -362,55 +415,49 @@ def gaussian_rows(
     int n_threads,
 ):
     """Fill out with the kernel between the rows of A and those of B."""
-    cdef packed_points a, b
-    cdef Py_ssize_t first, last, strip
-    cdef double[::1] work_a = np.empty(cdsk_packed_size(A.shape[0], A.shape[1]))
-    cdef double[::1] work_b = np.empty(cdsk_packed_size(B.shape[0], B.shape[1]))
-    with nogil:
-        pack(
-            &A[0, 0], A.shape[0], A.shape[1], &bandwidth_a[0], 1, False, &work_a[0],
-            n_threads, &a,
-        )
-        pack(
-            &B[0, 0], B.shape[0], B.shape[1], &bandwidth_b[0], 1, False, &work_b[0],
-            n_threads, &b,
-        )
-    strip = strip_tiles(b.tiles, a.d)
-    for first in range(0, a.tiles, strip):
-        last = min(first + strip, a.tiles)
+    cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
+    cdef Py_ssize_t strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(n_b), d))
+    cdef Py_ssize_t first
+    cdef double[::1] work = np.empty(
+        cdsk_packed_size(strip, d) + cdsk_packed_size(n_b, d)
+    )
+    for first in range(0, n_a, strip):
         with nogil:
-            rows_strip(&a, &b, first, last, &out[0, 0], n_threads)
+            rows_all(
+                &A[first, 0], min(strip, n_a - first), &B[0, 0], n_b, d,
+                &bandwidth_a[first], 1, &bandwidth_b[0], 1, &out[first, 0], &work[0],
+                n_threads,
+            )
         PyErr_CheckSignals()
 
 
 def gaussian_log_votes(
     const floating[:, ::1] A,     # (n_a, d) in, new points
-    const floating[:, ::1] B,     # (n_b, d) in, points of one cluster
+    const floating[:, ::1] B,     # (n_b, d) in, support, sorted by cluster
     const double[::1] bandwidth_a,    # (n_a,) in
     const double[::1] bandwidth_b,    # (n_b,) in
     const double[::1] alpha,      # (n_b,) in, > 0
-    double[::1] out,              # (n_a,) out
+    const Py_ssize_t[::1] offsets,    # (c + 1,) in, where the clusters begin
+    double[:, ::1] out,           # (n_a, c) out
     int n_threads,
 ):
-    """Fill out with log sum_j alpha_j K(a_i, b_j), finite however far a_i is."""
-    cdef packed_points a, b
-    cdef Py_ssize_t first, last, strip
-    cdef double[::1] work_a = np.empty(cdsk_packed_size(A.shape[0], A.shape[1]))
-    cdef double[::1] work_b = np.empty(cdsk_packed_size(B.shape[0], B.shape[1]))
-    with nogil:
-        pack(
-            &A[0, 0], A.shape[0], A.shape[1], &bandwidth_a[0], 1, False, &work_a[0],
-            n_threads, &a,
-        )
-        pack(
-            &B[0, 0], B.shape[0], B.shape[1], &bandwidth_b[0], 1, False, &work_b[0],
-            n_threads, &b,
-        )
-    strip = strip_tiles(b.tiles, a.d)
-    for first in range(0, a.tiles, strip):
-        last = min(first + strip, a.tiles)
+    """Fill out with log sum_j alpha_j K(a_i, b_j) over each cluster's points.
+
+    Finite however far a_i is; -inf for a cluster without points.
+    """
+    cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
+    cdef Py_ssize_t strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(n_b), d))
+    cdef Py_ssize_t first
+    cdef double[::1] work = np.empty(
+        cdsk_packed_size(strip, d) + cdsk_packed_size(n_b, d)
+    )
+    for first in range(0, n_a, strip):
         with nogil:
-            votes_strip(&a, &b, &alpha[0], first, last, &out[0], 1, n_threads)
+            votes_all(
+                &A[first, 0], min(strip, n_a - first), &B[0, 0], n_b, d,
+                &bandwidth_a[first], 1, &bandwidth_b[0], 1, &alpha[0], &offsets[0],
+                out.shape[1], &out[first, 0], &work[0], n_threads,
+            )
         PyErr_CheckSignals()
 
 
@@ -538,7 +585,9 @@ cdef int gram_all(
     floating* K, double* work, int n_threads,
 ) noexcept nogil:
     cdef packed_points packed
-    if pack(X, n, d, bandwidth, bandwidth_step, True, work, n_threads, &packed):
+    if pack_around_mean(
+        X, n, d, bandwidth, bandwidth_step, True, work, n_threads, &packed
+    ):
         return -1
     gram_strip(&packed, 0, packed.tiles, K, n_threads)
     return 0
@@ -552,11 +601,20 @@ cdef int rows_all(
 ) noexcept nogil:
     cdef packed_points a, b
     cdef double* work_b = work + cdsk_packed_size(n_a, d)
-    if pack(A, n_a, d, bandwidth_a, step_a, False, work, n_threads, &a):
+    cdef double* centre = work_b + cdsk_packed_size(n_b, d) - d
+    # Whether to expand is decided by B, and then for each point of A by itself: a row
+    # of the result does not depend on the others.
+    if n_a < 1 or pack_around_mean(
+        B, n_b, d, bandwidth_b, step_b,
+        of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
+        work_b, n_threads, &b,
+    ):
         return -1
-    if pack(B, n_b, d, bandwidth_b, step_b, False, work_b, n_threads, &b):
+    if b.norms == NULL:
+        centre = NULL
+    if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
         return -1
-    rows_strip(&a, &b, 0, a.tiles, K, n_threads)
+    rows_strip(&a, &b, K, n_threads)
     return 0
 
 
@@ -569,9 +627,8 @@ cdef int votes_all(
 ) noexcept nogil:
     cdef packed_points a, b
     cdef double* work_b = work + cdsk_packed_size(n_a, d)
+    cdef double* centre = work_b + cdsk_packed_size(n_b, d) - d
     cdef Py_ssize_t y, i, first, size
-    if pack(A, n_a, d, bandwidth_a, step_a, False, work, n_threads, &a):
-        return -1
     if n_clusters < 1 or offsets[0] != 0 or offsets[n_clusters] != n_b:
         return -1
     for y in range(n_clusters):
@@ -581,6 +638,17 @@ cdef int votes_all(
     for i in range(n_b):
         if not alpha[i] > 0.0:
             return -1
+    # as in rows_all; one centre for all clusters, so that A is packed once
+    if n_a < 1 or pack_around_mean(
+        B, n_b, d, bandwidth_b, step_b,
+        of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
+        work_b, n_threads, &b,
+    ):
+        return -1
+    if b.norms == NULL:
+        centre = NULL
+    if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
+        return -1
     for y in range(n_clusters):
         first = offsets[y]
         size = offsets[y + 1] - first
@@ -588,14 +656,12 @@ cdef int votes_all(
             for i in range(n_a):
                 votes[i * n_clusters + y] = -HUGE_VAL
         elif pack(
-            B + first * d, size, d, bandwidth_b + first * step_b, step_b, False,
+            B + first * d, size, d, bandwidth_b + first * step_b, step_b, centre,
             work_b, n_threads, &b,
         ):
             return -1
         else:
-            votes_strip(
-                &a, &b, alpha + first, 0, a.tiles, votes + y, n_clusters, n_threads
-            )
+            votes_strip(&a, &b, alpha + first, votes + y, n_clusters, n_threads)
     return 0
 
 

@@ -3,7 +3,8 @@
 
 import numpy as np
 from scipy.linalg import qr, svd
-from sklearn.cluster import KMeans
+
+from cdsk._kmeans import KMeans
 
 
 def assign_labels(columns, method, *, n_init, random_state):

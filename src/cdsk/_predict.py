@@ -25,28 +25,32 @@ class GaussianVotes:
         self.bandwidth = bandwidth
         # local bandwidths of new points need all the old ones
         self.training = Neighbours(X) if np.ndim(bandwidth) else None
-        bandwidths = np.broadcast_to(bandwidth, len(X))
-        members = [(weights > 0) & (labels == y) for y in range(n_clusters)]
-        self.clusters = [(X[m], bandwidths[m], weights[m]) for m in members]
+        self.n_clusters = n_clusters
+        # the support, sorted by cluster
+        support = np.flatnonzero(weights > 0)
+        support = support[np.argsort(labels[support], kind="stable")]
+        self.points = X[support]
+        self.bandwidths = np.broadcast_to(bandwidth, len(X))[support]
+        self.weights = weights[support]
+        self.offsets = np.searchsorted(labels[support], np.arange(n_clusters + 1))
 
     def log_votes(self, X, n_threads):
         """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
-        votes = np.full((len(self.clusters), len(X)), -np.inf)
+        votes = np.empty((len(X), self.n_clusters))
         bandwidth = self._bandwidth(X)
-        for vote, (points, bandwidth_b, weights) in zip(
-            votes, self.clusters, strict=True
-        ):
-            if len(points):
-                # one dtype on both sides, the wider one
-                dtype = np.result_type(X, points)
-                X, points = (
-                    X.astype(dtype, copy=False),
-                    points.astype(dtype, copy=False),
-                )
-                _kernel.gaussian_log_votes(
-                    X, points, bandwidth, bandwidth_b, weights, vote, n_threads
-                )
-        return votes.T
+        # one dtype on both sides, the wider one
+        dtype = np.result_type(X, self.points)
+        _kernel.gaussian_log_votes(
+            X.astype(dtype, copy=False),
+            self.points.astype(dtype, copy=False),
+            bandwidth,
+            self.bandwidths,
+            self.weights,
+            self.offsets,
+            votes,
+            n_threads,
+        )
+        return votes
 
     def log_normaliser(self, n_features):
         """Log of the factor that makes the votes a density; 0 for local bandwidths."""

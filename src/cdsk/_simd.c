@@ -7,8 +7,8 @@
  *
  * Squared distances come in two forms. Sums of squared differences never cancel; the
  * expansion |a|^2 + |b|^2 - 2ab saves the subtraction, but its error is that of the norms,
- * and callers use it only where that is small enough. In both, duplicates have distance
- * exactly 0: norms and products are summed in the same order.
+ * and callers use it only where that is small enough, point by point. In both, duplicates
+ * have distance exactly 0: norms and products are summed in the same order.
  */
 #include "_simd.h"
 
@@ -33,10 +33,12 @@
 
 #define NR (NV * WIDTH)
 #define TILE CDSK_TILE
+#define GROUP CDSK_GROUP
+#define ALIGNED __attribute__((aligned(64))) /* to a cache line */
 
-/* Features summed before a partial sum is put away: two blocks of 256 x 48 doubles fit a
- * 512 KiB level-2 cache, and short sums round less. */
-#define DEPTH 256
+/* Features summed before a partial sum is put away: 128 x (24 + 8) doubles, the points of
+ * a register block, are 32 KiB and stay in level 1 while the other side passes by. */
+#define DEPTH 128
 
 /* Columns of K read before moving to the next group of columns of V: 4 x 512 doubles
  * stay in level 1. */
@@ -69,12 +71,16 @@ static inline vec choose(ivec mask, vec yes, vec no)
     return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
+static inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
 static inline double horizontal_sum(vec v)
 {
-    double s = 0;
-    for (int l = 0; l < WIDTH; l++)
-        s += v[l];
-    return s;
+    double part[WIDTH];
+    store(part, v);
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            part[l] += part[l + half];
+    return part[0];
 }
 
 /* exp(x) for -745 < x <= 0 within 1 ulp, exactly 1 at 0; 0 where x < floor, which must be
@@ -107,21 +113,29 @@ static inline vec exp_below_zero(vec x, double floor)
     return choose(underflow, splat(0.0), p * power);
 }
 
-/* tile[i, j] += sum over `depth` features of (a_i - b_j)^2, or of a_i b_j, for MR x NR
- * points. Inlined with a constant `differences`. */
+
+/* Point i of a packed tile, see _simd.h. */
+static inline const double *point(const double *packed, ptrdiff_t d, int i)
+{
+    return packed + i / GROUP * d * GROUP + i % GROUP;
+}
+
+/* tile[i, j] = (first ? 0 : tile[i, j]) + sum over `depth` features of (a_i - b_j)^2, or of
+ * a_i b_j, for MR x NR points. Inlined with a constant `differences`. */
 static inline __attribute__((always_inline)) void sum_block(
-    const double *a, const double *b, ptrdiff_t depth, int differences, double *tile)
+    const double *a, const double *b, ptrdiff_t d, ptrdiff_t depth, int first,
+    int differences, double *tile)
 {
     vec sum[MR][NV];
     for (int r = 0; r < MR; r++)
         for (int v = 0; v < NV; v++)
-            sum[r][v] = load(tile + r * TILE + v * WIDTH);
+            sum[r][v] = first ? splat(0.0) : load(tile + r * TILE + v * WIDTH);
     for (ptrdiff_t k = 0; k < depth; k++) {
         vec bk[NV];
         for (int v = 0; v < NV; v++)
-            bk[v] = load(b + k * TILE + v * WIDTH);
+            bk[v] = load(point(b, d, v * WIDTH) + k * GROUP);
         for (int r = 0; r < MR; r++) {
-            const double ak = a[k * TILE + r];
+            const double ak = a[k * GROUP + r];
             for (int v = 0; v < NV; v++) {
                 if (differences) {
                     const vec difference = bk[v] - ak;
@@ -137,17 +151,29 @@ static inline __attribute__((always_inline)) void sum_block(
             store(tile + r * TILE + v * WIDTH, sum[r][v]);
 }
 
-static inline __attribute__((always_inline)) void sum_tile(
-    const double *a, const double *b, ptrdiff_t d, int differences, double *tile)
+/* Rows begin ... end - 1 of the tile, multiples of MR. */
+static inline __attribute__((always_inline)) void sum_rows(
+    const double *a, const double *b, ptrdiff_t d, int begin, int end, int differences,
+    double *tile)
 {
-    memset(tile, 0, sizeof(double) * TILE * TILE);
     for (ptrdiff_t k = 0; k < d; k += DEPTH) {
         const ptrdiff_t depth = d - k < DEPTH ? d - k : DEPTH;
         for (int j = 0; j < TILE; j += NR)
-            for (int i = 0; i < TILE; i += MR)
-                sum_block(a + k * TILE + i, b + k * TILE + j, depth, differences,
-                          tile + i * TILE + j);
+            for (int i = begin; i < end; i += MR)
+                sum_block(point(a, d, i) + k * GROUP, point(b, d, j) + k * GROUP, d,
+                          depth, k == 0, differences, tile + i * TILE + j);
     }
+}
+
+static void sum_differences(const double *a, const double *b, ptrdiff_t d, int begin,
+                            int end, double *tile)
+{
+    sum_rows(a, b, d, begin, end, 1, tile);
+}
+
+static void sum_products(const double *a, const double *b, ptrdiff_t d, double *tile)
+{
+    sum_rows(a, b, d, 0, TILE, 0, tile);
 }
 
 static void squared_norms(const double *a, ptrdiff_t d, double *out)
@@ -155,10 +181,29 @@ static void squared_norms(const double *a, ptrdiff_t d, double *out)
     for (int i = 0; i < TILE; i += WIDTH) {
         vec sum = {0};
         for (ptrdiff_t k = 0; k < d; k++) {
-            const vec x = load(a + k * TILE + i);
+            const vec x = load(point(a, d, i) + k * GROUP);
             sum += x * x;
         }
         store(out + i, sum);
+    }
+}
+
+/* Those rows of the tile whose points must not be expanded, from differences. */
+static void mend_rows(const double *a, const double *b, ptrdiff_t d, const double *sa,
+                      double *tile)
+{
+    for (int i = 0; i < TILE; i += MR) {
+        double rows[MR * TILE] ALIGNED;
+        int wanted = 0;
+        for (int r = i; r < i + MR; r++)
+            wanted |= sa[r] < 0;
+        if (!wanted)
+            continue;
+        /* sum_differences writes to rows i ... of a tile: `rows` stands for them */
+        sum_differences(point(a, d, i), b, d, 0, MR, rows);
+        for (int r = 0; r < MR; r++)
+            if (sa[i + r] < 0)
+                memcpy(tile + (i + r) * TILE, rows + r * TILE, TILE * sizeof(double));
     }
 }
 
@@ -167,21 +212,26 @@ static void exponents(const double *a, const double *b, ptrdiff_t d,
                       const double *wa, const double *wb, const double *sa,
                       const double *sb, double *tile)
 {
-    if (sa)
-        sum_tile(a, b, d, 0, tile);
+    int expanded = 0;
+    for (int i = 0; sa && i < TILE; i++)
+        expanded += sa[i] >= 0;
+    if (expanded)
+        sum_products(a, b, d, tile);
     else
-        sum_tile(a, b, d, 1, tile);
-    for (int i = 0; i < TILE; i++)
+        sum_differences(a, b, d, 0, TILE, tile);
+    if (0 < expanded && expanded < TILE)
+        mend_rows(a, b, d, sa, tile);
+    for (int i = 0; i < TILE; i++) {
+        const int expand = sa && sa[i] >= 0;
         for (int j = 0; j < TILE; j += WIDTH) {
             /* sums and products of the pair first: they commute, so K is symmetric */
             const vec w = load(wb + j) * wa[i];
             vec squared = load(tile + i * TILE + j);
-            if (sa) {
-                squared = (load(sb + j) + sa[i]) - 2.0 * squared;
-                squared = choose(squared > 0.0, squared, splat(0.0));
-            }
+            if (expand)
+                squared = larger((load(sb + j) + sa[i]) - 2.0 * squared, splat(0.0));
             store(tile + i * TILE + j, -squared * w);
         }
+    }
 }
 
 #define GAUSSIAN(name, type, floor)                                                     \
@@ -190,7 +240,7 @@ static void exponents(const double *a, const double *b, ptrdiff_t d,
                      ptrdiff_t na, ptrdiff_t nb, type *out, type *mirror,               \
                      ptrdiff_t stride)                                                  \
     {                                                                                   \
-        double tile[TILE * TILE];                                                       \
+        double tile[TILE * TILE] ALIGNED;                                               \
         exponents(a, b, d, wa, wb, sa, sb, tile);                                       \
         for (int i = 0; i < TILE * TILE; i += WIDTH)                                    \
             store(tile + i, exp_below_zero(load(tile + i), floor));                     \
@@ -207,26 +257,31 @@ GAUSSIAN(gaussian_f64, double, -708.396) /* log(DBL_MIN) = -708.3964... */
 GAUSSIAN(gaussian_f32, float, -87.336)   /* log(FLT_MIN) = -87.3365... */
 
 static void log_votes(const double *a, const double *b, ptrdiff_t d, const double *wa,
-                      const double *wb, const double *alpha, ptrdiff_t nb, double *peak,
-                      double *total)
+                      const double *wb, const double *sa, const double *sb,
+                      const double *alpha, ptrdiff_t nb, double *peak, double *total)
 {
-    double tile[TILE * TILE], weight[TILE];
-    exponents(a, b, d, wa, wb, NULL, NULL, tile);
+    double tile[TILE * TILE] ALIGNED, weight[TILE] ALIGNED;
+    exponents(a, b, d, wa, wb, sa, sb, tile);
     for (int j = 0; j < TILE; j++)
         weight[j] = j < nb ? alpha[j] : 0;
     for (int i = 0; i < TILE; i++) {
         double *e = tile + i * TILE;
-        double top = peak[i];
-        for (ptrdiff_t j = 0; j < nb; j++)
-            top = e[j] > top ? e[j] : top;
+        for (ptrdiff_t j = nb; j < TILE; j++) /* missing points */
+            e[j] = -HUGE_VAL;
+        vec highest = splat(peak[i]);
+        for (int j = 0; j < TILE; j += WIDTH)
+            highest = larger(highest, load(e + j));
+        double top = highest[0];
+        for (int l = 1; l < WIDTH; l++)
+            top = highest[l] > top ? highest[l] : top;
         if (top == -HUGE_VAL) /* every distance overflows: nothing to add */
             continue;
-        for (ptrdiff_t j = nb; j < TILE; j++)
-            e[j] = top;
         vec sum = {0};
         for (int j = 0; j < TILE; j += WIDTH)
             sum += load(weight + j) * exp_below_zero(load(e + j) - top, -708.396);
-        total[i] = total[i] * exp(peak[i] - top) + horizontal_sum(sum);
+        if (top > peak[i])
+            total[i] *= exp(peak[i] - top);
+        total[i] += horizontal_sum(sum);
         peak[i] = top;
     }
 }
@@ -361,17 +416,45 @@ static void hadamard_row(const double *k, const double *Y, const double *y,
                          double scale, ptrdiff_t c, ptrdiff_t n, double *out)
 {
     ptrdiff_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH) {
-        vec g = {0};
+    /* four registers at a time: each y_l is then loaded once for all of them */
+    for (; j + 4 * WIDTH <= n; j += 4 * WIDTH) {
+        vec g[4] = {{0}};
         for (ptrdiff_t l = 0; l < c; l++)
-            g += load(Y + l * n + j) * y[l];
-        store(out + j, load(k + j) * g * scale);
+            for (int v = 0; v < 4; v++)
+                g[v] += load(Y + l * n + j + v * WIDTH) * y[l];
+        for (int v = 0; v < 4; v++)
+            store(out + j + v * WIDTH, load(k + j + v * WIDTH) * g[v] * scale);
     }
     for (; j < n; j++) {
         double g = 0;
         for (ptrdiff_t l = 0; l < c; l++)
             g += Y[l * n + j] * y[l];
         out[j] = k[j] * g * scale;
+    }
+}
+
+static void add_two(double *x, double a, const double *v, double b, const double *w,
+                    ptrdiff_t n)
+{
+    ptrdiff_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH)
+        store(x + j, load(x + j) + a * load(v + j) + b * load(w + j));
+    for (; j < n; j++)
+        x[j] += a * v[j] + b * w[j];
+}
+
+static void rotate(double *x, double *y, double c, double s, ptrdiff_t n)
+{
+    ptrdiff_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH) {
+        const vec a = load(x + j), b = load(y + j);
+        store(x + j, c * a - s * b);
+        store(y + j, s * a + c * b);
+    }
+    for (; j < n; j++) {
+        const double a = x[j], b = y[j];
+        x[j] = c * a - s * b;
+        y[j] = s * a + c * b;
     }
 }
 
@@ -394,7 +477,7 @@ static ptrdiff_t smo_partner(const double *g, const double *give, const double *
     for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
         const vec gain = load(g + i) + load(give + i) - g_j;
         vec curvature = load(diag + i) - 2.0 * load(q + i) + diag_j;
-        curvature = choose(curvature > floor, curvature, splat(floor));
+        curvature = larger(curvature, splat(floor));
         const vec score = gain * gain / curvature;
         const ivec better = (gain > 0.0) & (score > best);
         best = choose(better, score, best);
@@ -436,7 +519,7 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
         const ivec better = up < least;
         least = choose(better, up, least);
         place = (better & here) | (~better & place);
-        most = choose(down > most, down, most);
+        most = larger(down, most);
     }
     double minimum = HUGE_VAL, maximum = -HUGE_VAL;
     ptrdiff_t next = -1;
@@ -469,6 +552,6 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
 
 const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
     TEXT(CDSK_LEVEL), squared_norms, gaussian_f64, gaussian_f32, log_votes,
-    product_f64,      product_f32,   inner,        combine,      hadamard_row,
-    smo_partner,      smo_update,
+    product_f64,      product_f32,   inner,        combine,      add_two,
+    rotate,           hadamard_row,  smo_partner,  smo_update,
 };

@@ -7,8 +7,10 @@
  * processor can run. Nothing here allocates, starts threads or knows Python.
  * Threads belong to the callers (_kernel.pyx).
  *
- * Packed points. A *tile* is CDSK_TILE points stored feature by feature:
- * packed[k * CDSK_TILE + i] is feature k of point i, missing points are zero.
+ * Packed points. A *tile* is CDSK_TILE points in groups of CDSK_GROUP, each group stored
+ * feature by feature: feature k of point i is
+ *   packed[(i / CDSK_GROUP * d + k) * CDSK_GROUP + i % CDSK_GROUP],
+ * missing points are zero.
  *
  * Every result depends only on its inputs and the instruction set, never on how
  * callers divide the work.
@@ -21,6 +23,9 @@
 /* 48: a multiple of every register block in _simd.c; 48 x 48 doubles are 18 KiB, half
  * of a 32 KiB level-1 cache. */
 #define CDSK_TILE 48
+
+/* 8 doubles, a cache line: loops over features read whole lines one after the other. */
+#define CDSK_GROUP 8
 
 /* Columns that one call of `product` may take. */
 #define CDSK_MAX_COLUMNS 64
@@ -38,7 +43,7 @@ typedef struct {
      * number of the output type are exactly 0.
      *   a, b     (d, TILE) in, packed          wa, wb  (TILE,) in
      *   sa, sb   (TILE,) in, squared norms: |a_i - b_j|^2 is then expanded, which is
-     *            faster; or NULL: it is summed from differences
+     *            faster, except where sa_i < 0; or NULL: it is summed from differences
      *   out      (na, nb) out, row stride `stride`
      *   mirror   (nb, na) out, the transpose with the same stride, or NULL */
     void (*gaussian_f64)(const double *a, const double *b, ptrdiff_t d,
@@ -57,7 +62,8 @@ typedef struct {
      *   alpha        (TILE,) in, > 0 for the first nb points
      *   peak, total  (TILE,) in/out, start with -HUGE_VAL and 0 */
     void (*log_votes)(const double *a, const double *b, ptrdiff_t d,
-                      const double *wa, const double *wb, const double *alpha,
+                      const double *wa, const double *wb,
+                      const double *sa, const double *sb, const double *alpha,
                       ptrdiff_t nb, double *peak, double *total);
 
     /* Rows `first` ... first + rows - 1 of (K - diag K) V', rows <= CDSK_PRODUCT_ROWS.
@@ -77,6 +83,12 @@ typedef struct {
                   ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
     void (*combine)(const double *C, const double *A, ptrdiff_t p, ptrdiff_t q,
                     ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
+
+    /* add_two: x += a v + b w.   rotate: (x, y) <- (c x - s y, s x + c y).
+     *   x, y (n,) in/out   v, w (n,) in */
+    void (*add_two)(double *x, double a, const double *v, double b, const double *w,
+                    ptrdiff_t n);
+    void (*rotate)(double *x, double *y, double c, double s, ptrdiff_t n);
 
     /* out_j = scale * k_j * sum_l y_l Y_lj: a row of scale * K o (Y'Y).
      *   k (n,) in   Y (c, n) in   y (c,) in   out (n,) out, may be k itself */

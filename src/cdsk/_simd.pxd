@@ -3,6 +3,7 @@
 
 cdef extern from "_simd.h" nogil:
     enum:
+        CDSK_GROUP
         CDSK_TILE
         CDSK_MAX_COLUMNS
         CDSK_PRODUCT_ROWS
@@ -24,8 +25,8 @@ cdef extern from "_simd.h" nogil:
         ) noexcept nogil
         void log_votes(
             const double* a, const double* b, Py_ssize_t d,
-            const double* wa, const double* wb, const double* alpha, Py_ssize_t nb,
-            double* peak, double* total,
+            const double* wa, const double* wb, const double* sa, const double* sb,
+            const double* alpha, Py_ssize_t nb, double* peak, double* total,
         ) noexcept nogil
         void product_f64(
             const double* K, Py_ssize_t first, Py_ssize_t rows, Py_ssize_t n,
@@ -42,6 +43,13 @@ cdef extern from "_simd.h" nogil:
         void combine(
             const double* C, const double* A, Py_ssize_t p, Py_ssize_t q, Py_ssize_t n,
             Py_ssize_t begin, Py_ssize_t end, double* out,
+        ) noexcept nogil
+        void add_two(
+            double* x, double a, const double* v, double b, const double* w,
+            Py_ssize_t n,
+        ) noexcept nogil
+        void rotate(
+            double* x, double* y, double c, double s, Py_ssize_t n
         ) noexcept nogil
         void hadamard_row(
             const double* k, const double* Y, const double* y,

@@ -1,0 +1,6 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+def eigh(matrix: Array) -> tuple[Array, Array]: ...
