@@ -65,7 +65,7 @@ def test_attributes(blobs):
     assert model.labels_[0] == 0
     assert set(model.labels_) == {0, 1, 2}
     assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
-    assert (model.weights_ <= 1 / (150 * 0.3)).all()
+    assert (model.weights_ <= 1 / (150 * 0.2)).all()
     assert (model.support_ == np.flatnonzero(model.weights_ > 0)).all()
     assert model.embedding_.shape == (150, 3)
     np.testing.assert_allclose(np.linalg.norm(model.embedding_, axis=1), 1)
@@ -74,8 +74,13 @@ def test_attributes(blobs):
     assert (np.diff(model.history_) < 0).all()
     assert model.n_iter_ >= len(model.history_) - 1
     assert 0 <= model.qp_gap_ <= model.qp_tol
-    assert model.bandwidth_ > 0
-    assert model.lam_ == 0.3
+    assert model.bandwidth_.shape == (150,)
+    assert (model.bandwidth_ > 0).all()
+    assert model.lam_ == 0.2
+    assert model.choice_.scores.shape == (6,)
+    assert model.choice_.chosen == np.argmax(model.choice_.scores)
+    assert model.representation_.n_components is None
+    assert model.margins_.shape == (150,)
     assert model.n_features_in_ == 4
 
 
@@ -129,8 +134,9 @@ def test_predict_before_fit(blobs):
 
 
 def test_verbose_prints_a_line_per_round(blobs, capsys):
-    model = CDSK(3, random_state=0, verbose=1).fit(blobs)
-    lines = capsys.readouterr().out.splitlines()
+    model = CDSK(3, bandwidth=2.0, random_state=0, verbose=1).fit(blobs)
+    kernel, *lines = capsys.readouterr().out.splitlines()
+    assert kernel == "[CDSK] kernel: bandwidth 2"
     assert len(lines) == model.n_iter_ + 1
     for word in ("round", "merit", "trace", "support", "QP gap", " s"):
         assert all(word in line for line in lines)

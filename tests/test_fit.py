@@ -103,8 +103,9 @@ def test_rounds_are_reported():
 def test_permuting_the_samples_permutes_the_result(rng, n):
     X = make_blobs(n, centers=[[0, 0], [8, 0], [0, 8]], random_state=1)[0]
     order = rng.permutation(n)
-    one = CDSK(3, random_state=0, qp_tol=1e-8).fit(X)
-    two = CDSK(3, random_state=0, qp_tol=1e-8).fit(X[order])
+    parameters = {"bandwidth": "neighbour", "qp_tol": 1e-8, "random_state": 0}
+    one = CDSK(3, **parameters).fit(X)
+    two = CDSK(3, **parameters).fit(X[order])
     assert adjusted_rand_score(one.labels_[order], two.labels_) == 1
     np.testing.assert_allclose(two.weights_, one.weights_[order], atol=1e-3 / n)
     np.testing.assert_allclose(one.history_, two.history_, rtol=1e-5)
@@ -123,5 +124,6 @@ def test_disconnected_blobs_are_exact(n_clusters, labels):
 def test_learned_weights_fade_out_noise(rng):
     X, _ = make_blobs(300, centers=[[0, 0], [8, 0]], random_state=0)
     noise = rng.uniform(-6, 14, size=(60, 2))
-    model = CDSK(2, random_state=0).fit(np.concatenate([X, noise]))
+    model = CDSK(2, bandwidth="neighbour", random_state=0)
+    model.fit(np.concatenate([X, noise]))
     assert model.weights_[:300].mean() > 2 * model.weights_[300:].mean()

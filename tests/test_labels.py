@@ -5,8 +5,11 @@ from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+import cdsk
+import reference
 from cdsk import _kmeans, _labels
-from cdsk._labels import assign_labels
+from cdsk._dense import DenseKernel
+from cdsk._labels import METHODS, assign_labels
 
 
 def columns(rng, n_clusters=4, noise=0.1):
@@ -20,7 +23,7 @@ def columns(rng, n_clusters=4, noise=0.1):
     return np.ascontiguousarray((rows @ rotation).T), labels
 
 
-@pytest.mark.parametrize("method", ["kmeans", "cluster_qr"])
+@pytest.mark.parametrize("method", ["kmeans", "cluster_qr", "rotation"])
 def test_labels_are_found_and_numbered_in_order(rng, method):
     embedding, expected = columns(rng)
     labels = assign_labels(embedding, method, n_init=10, random_state=0)
@@ -56,3 +59,22 @@ def test_kmeans_stays_on_the_calling_thread(rng):
         theirs = KMeans(4, n_init=2, random_state=0).fit(X)
     assert theirs._n_threads == 1  # the name that _kmeans.py overrides
     assert (ours.labels_ == theirs.labels_).all()
+
+
+def test_auto_has_the_smallest_cut(rng):
+    K = cdsk.gaussian_gram(rng.normal(size=(120, 2)), 0.5)
+    kernel = DenseKernel(K, 1)
+    embedding = np.ascontiguousarray(
+        reference.embedding(K, np.full(120, 1 / 120), 1, 4)[0]
+    )
+    labels = {
+        method: assign_labels(
+            embedding, method, n_init=1, random_state=0, kernel=kernel
+        )
+        for method in METHODS
+    }
+    cuts = {
+        method: reference.normalised_cut(K, found) for method, found in labels.items()
+    }
+    assert cuts["auto"] == min(cuts.values())
+    assert len(set(cuts.values())) > 1

@@ -13,8 +13,8 @@ import cdsk
 import reference
 from cdsk import CDSK, select_lambda
 from cdsk._dense import DenseKernel
-from cdsk._labels import rotation_to_axes
-from cdsk._lambda import CRITERIA, normalised_cut, rotated_to_axes
+from cdsk._labels import normalised_cut, rotated_to_axes, rotation_to_axes
+from cdsk._lambda import CRITERIA
 
 GRID = (0.1, 0.3, 0.5)
 
@@ -188,7 +188,8 @@ def test_the_entropy_sees_what_the_printed_one_does_not():
 
 def test_labels_are_as_good_as_k_means_on_easy_data():
     X, y = make_blobs(300, centers=3, random_state=0)
-    labels = CDSK(3, lam="auto", random_state=0).fit_predict(X)
+    model = CDSK(3, bandwidth="neighbour", lam="auto", random_state=0)
+    labels = model.fit_predict(X)
     own = KMeans(3, n_init=10, random_state=0).fit_predict(X)
     assert adjusted_rand_score(y, labels) > adjusted_rand_score(y, own) - 0.05
 

@@ -18,7 +18,7 @@ def blobs():
 
 def test_decision_function_equals_reference(blobs, rng, dtype):
     X = blobs.astype(dtype)
-    model = CDSK(3, random_state=0).fit(X)
+    model = CDSK(3, bandwidth="neighbour", random_state=0).fit(X)
     new = (rng.normal(size=(70, 3)) * 6).astype(dtype)
     expected = reference.log_votes(
         new, X, model.labels_, model.weights_, model.bandwidth_, 3
@@ -29,7 +29,7 @@ def test_decision_function_equals_reference(blobs, rng, dtype):
 
 
 def test_only_the_support_counts(blobs, rng):
-    model = CDSK(3, lam=0.1, random_state=0).fit(blobs)
+    model = CDSK(3, bandwidth="neighbour", lam=0.1, random_state=0).fit(blobs)
     assert len(model.support_) < 200
     kept = model.support_
     expected = reference.log_votes(
@@ -47,7 +47,7 @@ def test_only_the_support_counts(blobs, rng):
 
 def test_far_points_take_the_nearest_cluster():
     X, y = make_blobs(200, centers=[[0, 0], [20, 0]], random_state=0)
-    model = CDSK(2, random_state=0).fit(X)
+    model = CDSK(2, bandwidth="neighbour", random_state=0).fit(X)
     left, right = model.labels_[y == 0][0], model.labels_[y == 1][0]
     far = np.array([[-1e6, 0], [1e6, 0], [-1e6, 1e6], [1e6, 1e7]])
     votes = model.decision_function(far)
@@ -58,7 +58,7 @@ def test_far_points_take_the_nearest_cluster():
 
 def test_score_samples_is_the_log_of_a_density():
     X, _ = make_blobs(60, 1, centers=2, random_state=0)
-    model = CDSK(2, random_state=0).fit(X)
+    model = CDSK(2, bandwidth="neighbour", random_state=0).fit(X)
 
     def density(x):
         return np.exp(model.score_samples([[x]])[0])

@@ -79,7 +79,7 @@ def test_sparse_data():
         ),
         (
             {"bandwidth": "wide"},
-            "bandwidth must be one of 'auto', 'variance', .*'wide'",
+            "bandwidth must be one of 'auto', 'neighbour', .*'wide'",
         ),
         ({"bandwidth": None}, "bandwidth must be a number > 0; got None"),
         ({"kernel": "rbg"}, "kernel must be one of 'rbf', 'precomputed', .* got 'rbg'"),

@@ -18,7 +18,7 @@ from cdsk._choice import choose
 from cdsk._fit import alternate
 from cdsk._fork import one_thread_if_forked
 from cdsk._init import first_weights
-from cdsk._labels import assign_labels
+from cdsk._labels import METHODS, assign_labels
 from cdsk._lambda import CRITERIA, GRID, LambdaChoice, choose_lambda
 from cdsk._margins import vote_margins
 from cdsk._pairwise import NAMES, check_kernel_params
@@ -87,11 +87,13 @@ class CDSK(ClusterMixin, BaseEstimator):
     max_iter : int, default=20
         Most rounds. 0 keeps the first weights: plain spectral clustering on the kernel.
     tol : float, default=1e-4
-        Relative decrease of the merit at which the alternation stops.
+        Decrease of the merit at which the alternation stops, relative to the largest
+        linear term of the weight step.
     qp_tol : float, default=1e-4
         KKT gap at which the weight step stops, relative to its largest linear term.
-    assign_labels : {"kmeans", "cluster_qr"}, default="kmeans"
-        How the rows of the embedding become labels.
+    assign_labels : {"kmeans", "cluster_qr", "rotation", "auto"}, default="kmeans"
+        How the rows of the embedding become labels. "auto" takes those of the three
+        whose clusters have the smallest normalised cut.
     n_init : int, default=10
         Number of k-means starts.
     random_state : int, RandomState instance or None, default=None
@@ -238,7 +240,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             if self.verbose:
                 print(f"[CDSK] kernel: {candidate.name}")
             fits.append(self._alternate(candidate.kernel, lam, self.init, rng))
-            partitions.append(self._label(fits[-1].embedding.columns, rng))
+            partitions.append(self._label(candidate.kernel, fits[-1], rng))
         names = [candidate.name for candidate in candidates]
         choice = choose(names, partitions, self.n_clusters)
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
@@ -418,7 +420,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         check_integer(self.max_iter, "max_iter", 0)
         check_number(self.tol, "tol", at_least=0)
         check_number(self.qp_tol, "qp_tol", above=0)
-        check_choice(self.assign_labels, "assign_labels", ("kmeans", "cluster_qr"))
+        check_choice(self.assign_labels, "assign_labels", METHODS)
         check_integer(self.n_init, "n_init", 1)
 
     def _check_data(self, X, *, reset, **options):
@@ -457,9 +459,13 @@ class CDSK(ClusterMixin, BaseEstimator):
         parameters = self.kernel_params or {}
         return [other_candidate(X, self.kernel, parameters, self.psd, rng, n_threads)]
 
-    def _label(self, columns, rng):
+    def _label(self, kernel, fit, rng):
         return assign_labels(
-            columns, self.assign_labels, n_init=self.n_init, random_state=rng
+            fit.embedding.columns,
+            self.assign_labels,
+            kernel=kernel,
+            n_init=self.n_init,
+            random_state=rng,
         )
 
     def _alternate(self, kernel, lam, init, rng):

@@ -88,7 +88,8 @@ def alternate(
         if not accepted:
             converged = True
             break
-        converged = history[-1] - merit <= tol * abs(merit)
+        # not relative to the merit, which may be near 0
+        converged = history[-1] - merit <= tol * new_problem.scale
         weights, embedding, problem = step.alpha, new_embedding, new_problem
         qp_gap = step.gap
         history.append(merit)
@@ -96,7 +97,8 @@ def alternate(
         warnings.warn(
             f"The alternation did not converge in max_iter={max_iter} rounds: in the "
             f"last one the merit fell by {history[-2] - history[-1]:.1e} to "
-            f"{history[-1]:.6g}, expected at most tol={tol:.1e} of its size.",
+            f"{history[-1]:.6g}, expected at most tol={tol:.1e} of the largest linear "
+            f"term, {problem.scale:.2g}.",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import svd
 from scipy.special import entr, softmax
 from sklearn.metrics import adjusted_rand_score
 
-from cdsk._labels import assign_labels, rotation_to_axes
+from cdsk._labels import assign_labels, normalised_cut, rotated_to_axes
 
 CRITERIA = ("entropy", "paper", "cut", "stability")
 
@@ -36,8 +35,6 @@ FEWEST_PER_CLUSTER = 10
 TEMPERATURE = 0.1
 
 _STABILITY_SAMPLES = 3
-
-_MOST_TURNS = 50
 
 
 @dataclass(frozen=True)
@@ -115,24 +112,6 @@ def _entropy(embedding):
     return _mean_entropy(rotated_to_axes(embedding.columns) / TEMPERATURE)
 
 
-def rotated_to_axes(columns):
-    """Columns of the embedding in the basis whose axes its rows lie nearest to.
-
-    Yu & Shi (2003): each row is assigned to its largest entry, and the basis is turned
-    so that rows lie as near as possible to their axes, until no assignment changes. The
-    start is that of ``cluster_qr``, which for unit rows depends on rounding.
-    """
-    turned, labels = rotation_to_axes(columns).T @ columns, None
-    for _ in range(_MOST_TURNS):
-        old, labels = labels, np.argmax(turned, axis=0)
-        if old is not None and (labels == old).all():
-            break
-        members = labels == np.arange(len(columns))[:, np.newaxis]
-        left, _, right = svd(np.einsum("ln,yn->ly", columns, members.astype(float)))
-        turned = (left @ right).T @ columns
-    return turned
-
-
 def _paper_entropy(embedding):
     return _mean_entropy(embedding.columns * embedding.lengths)
 
@@ -140,14 +119,6 @@ def _paper_entropy(embedding):
 def _mean_entropy(columns):
     """Mean over the points of the entropy of the softmax of their rows."""
     return float(np.mean(np.sum(entr(softmax(columns, axis=0)), axis=0)))
-
-
-def normalised_cut(kernel, labels):
-    """Mean over the clusters of cut / volume in the graph of K, without weights."""
-    members = (labels == np.unique(labels)[:, np.newaxis]).astype(np.float64)
-    inside = np.sum(members * kernel.product(members), axis=1)
-    volume = np.sum(members * kernel.row_sums, axis=1)
-    return float(np.mean(1.0 - inside / np.maximum(volume, np.finfo(float).tiny)))
 
 
 def _instability(make_kernel, fit, label, grid, rows, n_clusters):
