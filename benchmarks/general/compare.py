@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 import cdsk
-from cdsk._bandwidth import neighbour_distances
+from cdsk._neighbours import Neighbours
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import sets
@@ -28,7 +28,7 @@ LAM = 0.3
 
 
 def local_kernel(X, factor):
-    scale = neighbour_distances(X)
+    scale = Neighbours(X).own_scales
     scale = np.where(scale > 0, scale, scale[scale > 0].min())
     return cdsk.gaussian_gram(X, factor * scale)
 

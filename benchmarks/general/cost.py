@@ -18,13 +18,13 @@ from threadpoolctl import threadpool_limits
 
 import cdsk
 from cdsk import _general
-from cdsk._bandwidth import neighbour_distances
 from cdsk._dense import DenseKernel
+from cdsk._neighbours import Neighbours
 
 
 def kernels(n):
     X = make_blobs(n, 2, centers=5, random_state=0)[0]
-    scale = neighbour_distances(X)
+    scale = Neighbours(X).own_scales
     yield "local 0.5", cdsk.gaussian_gram(X, 0.5 * scale)
     yield "local 1", cdsk.gaussian_gram(X, scale)
     group = np.arange(n) % 6

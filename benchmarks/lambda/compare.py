@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Criteria for lam: what each chooses without labels, and what that scores.
 
-usage: python benchmarks/lambda/compare.py DATA [--cap 600] [--bandwidth auto]
+usage: python benchmarks/lambda/compare.py DATA [--cap 600] [--bandwidth neighbour]
            [--seeds 1] [--step 1] [--out docs/results]
 
 Every value of the grid (every STEPth) is fitted to the whole set, scored by labels;
@@ -33,8 +33,7 @@ def choices(X, n_clusters, grid, seed, parameters):
     def make_kernel(rows):
         key = rows.tobytes()
         if key not in kernels:
-            bandwidth = model._resolve_bandwidth(X[rows])
-            kernels[key] = model._kernel_matrix(X[rows], bandwidth, None, 1)
+            kernels[key] = model._candidates(X[rows], None, 1)[0].kernel
         return kernels[key]
 
     @cache
@@ -60,7 +59,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data")
     parser.add_argument("--cap", type=int, default=600)
-    parser.add_argument("--bandwidth", default="auto")
+    parser.add_argument("--bandwidth", default="neighbour")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--out", default="docs/results")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gaussian kernels truncated to nearest neighbours, as sparse matrices.
 
-    K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))   if j is one of the k nearest neighbours of
-                                               i or i one of j, else 0
+    K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))   if one of i and j is among the k nearest
+                                               neighbours of the other, else 0
 
 A narrow kernel vanishes beyond a few neighbours anyway; a wide one would let many far
 points outvote the few near ones. The neighbours are searched once for all bandwidths.

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The study behind the defaults: every rule tried, its mean score, what was chosen.
+
+usage: python benchmarks/defaults/study.py DATA [--cap 800] [--out docs/results]
+           [--only rules weights labels representation peers noise]
+
+DATA is a folder as in ../sets.py. Besides it, sets that are made here or come with
+scikit-learn are scored under the name "other": nothing was tuned on them alone. Labels
+are used for scores only. Half an hour on one core.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn import datasets
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from cdsk import CDSK
+from cdsk._choice import choose
+from cdsk._fit import alternate
+from cdsk._init import first_weights
+from cdsk._labels import METHODS, assign_labels, normalised_cut
+from cdsk._margins import vote_margins
+from cdsk._neighbours import Neighbours
+from cdsk._sparse import NeighbourGraph
+from cdsk._whiten import represent
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import sets
+
+SCALES = tuple(2.0 ** (-0.5 * i) for i in range(-1, 7))  # 1.41 ... 0.125
+NEIGHBOURS = (10, 20, 30)
+FACES = (
+    *("georgia_tech", "mpie_s2", "mpie_s3", "mpie_s4", "pie", "pie_pose27"),
+    *("umist", "yale", "yaleb"),
+)
+
+
+# ---------------------------------------------------------------- data
+
+
+def problems(options):
+    """Yield (group, name, X, y, counted points, number of clusters)."""
+    for name, X, y, counted in sets.load(options.data, options.cap):
+        yield _group(name), name, X, y, counted, len(np.unique(y[counted]))
+    for name, X, y in _others():
+        counted = y >= 0
+        yield "other", name, X, y, counted, len(np.unique(y[counted]))
+
+
+def _group(name):
+    if "/" in name:
+        return name.split("/")[0]
+    return "faces" if name in FACES else "tables" if name == "ionosphere" else "images"
+
+
+def _others():
+    for name in ("iris", "wine", "breast_cancer", "digits"):
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+        yield name, ((X - X.mean(axis=0)) / spread)[:800], y[:800]
+    for seed in range(3):
+        rng = np.random.RandomState(seed)
+        yield f"moons {seed}", *datasets.make_moons(600, noise=0.12, random_state=seed)
+        yield (
+            f"circles {seed}",
+            *datasets.make_circles(600, noise=0.08, factor=0.5, random_state=seed),
+        )
+        yield (
+            f"15 blobs {seed}",
+            *datasets.make_blobs(
+                600, centers=15, cluster_std=0.7, center_box=(-8, 8), random_state=seed
+            ),
+        )
+        yield (
+            f"densities {seed}",
+            *datasets.make_blobs(
+                600, centers=3, cluster_std=[1.0, 2.5, 0.5], random_state=seed
+            ),
+        )
+        X, y = datasets.make_blobs(600, centers=3, random_state=seed)
+        yield f"stretched {seed}", X @ [[0.6, -0.6], [-0.4, 0.8]], y
+        yield (
+            f"30 features {seed}",
+            *datasets.make_blobs(
+                600, 30, centers=8, cluster_std=2.2, center_box=(-2, 2),
+                random_state=seed,
+            ),
+        )  # fmt: skip
+        for name, X, y in noisy(rng, seed):
+            yield f"{name} {seed}", X, y
+
+
+def noisy(rng, seed):
+    """Clusters among 10 % of uniform noise, which has the label -1."""
+    for name, (X, y) in (
+        ("noisy blobs", datasets.make_blobs(540, centers=5, cluster_std=0.5,
+                                            center_box=(-6, 6), random_state=seed)),
+        ("noisy moons", datasets.make_moons(540, noise=0.07, random_state=seed)),
+    ):  # fmt: skip
+        low, high = X.min(axis=0), X.max(axis=0)
+        noise = rng.uniform(1.3 * low - 0.3 * high, 1.3 * high - 0.3 * low, (60, 2))
+        yield name, np.concatenate([X, noise]), np.concatenate([y, np.full(60, -1)])
+
+
+# ---------------------------------------------------------------- fits
+
+
+def fit(kernel, n_clusters, lam, max_iter=20):
+    """Partition, fit and time of one kernel."""
+    began = time.perf_counter()
+    rng = np.random.RandomState(0)
+    result = alternate(
+        kernel, n_clusters, kernel.n * lam, first_weights(kernel, lam, "uniform"),
+        max_iter=max_iter, tol=1e-4, qp_tol=1e-4, rng=rng,
+    )  # fmt: skip
+    labels = assign_labels(
+        result.embedding.columns, "kmeans", n_init=10, random_state=rng
+    )
+    return labels, result, time.perf_counter() - began
+
+
+def graph_of(X, n_clusters, k):
+    """Neighbour graph of the representation that the default takes."""
+    X = represent(X, n_clusters, "auto", np.random.RandomState(0), 1).transform(X)
+    return NeighbourGraph(Neighbours(X, k))
+
+
+class Table:
+    """Scores by row name and set, printed as means per group of sets."""
+
+    def __init__(self, title):
+        self.title, self.rows = title, {}
+
+    def add(self, row, group, score, seconds=np.nan):
+        self.rows.setdefault(row, []).append((group, *score, seconds))
+
+    def __str__(self):
+        groups = sorted({r[0] for rows in self.rows.values() for r in rows} - {"other"})
+        head = ["", "NMI", "ARI", *groups, "other: NMI", "ARI", "seconds"]
+        lines = [f"## {self.title}", "", _line(head), _line(["---"] * len(head))]
+        for name, rows in self.rows.items():
+            main = np.array([r[1:3] for r in rows if r[0] != "other"])
+            rest = np.array([r[1:3] for r in rows if r[0] == "other"])
+            cells = [name, *_means(main)]
+            cells += [_mean([r[1] for r in rows if r[0] == group]) for group in groups]
+            cells += [*_means(rest), f"{np.nansum([r[3] for r in rows]):.0f}"]
+            lines.append(_line(cells))
+        return "\n".join(lines) + "\n"
+
+
+def _line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def _mean(values):
+    return f"{np.mean(values):.3f}" if len(values) else ""
+
+
+def _means(pairs):
+    return [_mean(column) for column in pairs.T] if len(pairs) else ["", ""]
+
+
+# ---------------------------------------------------------------- studies
+
+
+def rules(options):
+    """Which kernel, and which of several partitions."""
+    table = Table("Kernels and rules, lam = 0.2")
+    for group, _, X, y, counted, c in problems(options):
+        partitions, extras = {}, {}
+        for k in NEIGHBOURS:
+            graph = graph_of(X, c, k)
+            for scale in SCALES:
+                kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+                labels, result, seconds = fit(kernel, c, 0.2)
+                partitions[k, scale] = labels
+                extras[k, scale] = (
+                    -normalised_cut(kernel, labels),
+                    float(result.embedding.eigenvalues[-1]),
+                    float(np.mean(vote_margins(kernel, labels, result.weights))),
+                )
+                if scale in SCALES[2::2]:
+                    table.add(
+                        f"one kernel, {k} neighbours, scale {scale:.3g}", group,
+                        sets.scores(y, labels, counted), seconds,
+                    )  # fmt: skip
+        for name, keys in (
+            ("10 neighbours, 0.125 - 0.7", [(10, s) for s in SCALES[2:]]),
+            ("20 neighbours, 0.125 - 0.7", [(20, s) for s in SCALES[2:]]),
+            ("30 neighbours, 0.125 - 0.7", [(30, s) for s in SCALES[2:]]),
+            ("20 neighbours, 0.125 - 1.4", [(20, s) for s in SCALES]),
+            ("20 neighbours, 0.35 - 1.4", [(20, s) for s in SCALES[:5]]),
+            ("10, 20, 30 neighbours, 0.25 - 0.7",
+             [(k, s) for k in NEIGHBOURS for s in SCALES[2:6]]),
+        ):  # fmt: skip
+            found = [partitions[key] for key in keys]
+            choice = choose(keys, found, c)
+            balance, agreement = choice.balance, choice.agreement
+            columns = np.array([extras[key] for key in keys]).T
+            chosen = {
+                "medoid": np.argmax(agreement.sum(axis=1)),
+                "medoid, votes weighted by balance": np.argmax(agreement @ balance),
+                "medoid, both weighted (chosen)": choice.chosen,
+            }
+            if name.startswith("20 neighbours, 0.125 - 0.7"):
+                narrow = [i for i in reversed(range(len(keys))) if balance[i] >= 0.8]
+                chosen |= {
+                    "smallest scale with balance >= 0.8":
+                        narrow[0] if narrow else np.argmax(balance),
+                    "smallest normalised cut": np.argmax(columns[0]),
+                    "largest c-th eigenvalue": np.argmax(columns[1]),
+                    "largest mean margin of the votes": np.argmax(columns[2]),
+                    "largest margin x balance": np.argmax(columns[2] * balance),
+                }  # fmt: skip
+            every = [sets.scores(y, labels, counted) for labels in found]
+            for rule, i in chosen.items():
+                table.add(f"{name}: {rule}", group, every[i])
+            table.add(f"{name}: *best by the labels*", group, max(every))
+    return table
+
+
+def weights(options):
+    """Learned against uniform weights with the default kernels and rule."""
+    table = Table("Weights, default kernels and rule")
+    for group, _, X, y, counted, c in problems(options):
+        for name, parameters in (
+            ("uniform (max_iter = 0)", {"max_iter": 0}),
+            *((f"lam = {lam}", {"lam": lam}) for lam in (0.05, 0.1, 0.15)),
+            ("lam = 0.2 (default)", {}),
+            *((f"lam = {lam}", {"lam": lam}) for lam in (0.3, 0.5)),
+            ("lam = 0.2, one round", {"max_iter": 1}),
+            ("lam = 0.2, sparse start", {"init": "sparse"}),
+        ):
+            _add_fit(table, name, group, X, y, counted, c, parameters)
+    return table
+
+
+def labels(options):
+    """Ways from the embedding to labels."""
+    table = Table("Labels")
+    for group, _, X, y, counted, c in problems(options):
+        for method in METHODS:
+            parameters = {"assign_labels": method}
+            _add_fit(table, method, group, X, y, counted, c, parameters)
+    return table
+
+
+def representation(options):
+    """Whitening by the data, never and always; a row per set where it is decided."""
+    table = Table("Representation")
+    lines = [
+        "",
+        "| set | as it is | 20 | 50 | 100 | 200 | chosen |",
+        "|" + " --- |" * 7,
+    ]
+    for group, name, X, y, counted, c in problems(options):
+        if X.shape[1] < 60:
+            continue
+        chosen = represent(X, c, "auto", np.random.RandomState(0), 1)
+        cuts = [f"{chosen.cuts[m]:.3f}" if m in chosen.cuts else ""
+                for m in (0, 20, 50, 100, 200)]  # fmt: skip
+        lines.append(_line([name, *cuts, str(chosen.n_components or "as it is")]))
+        for whiten in ("auto", False, 20, 50, 100):
+            if whiten in ("auto", False) or whiten < min(X.shape):
+                parameters = {"whiten": whiten}
+                row = f"whiten = {whiten!r}"
+                _add_fit(table, row, group, X, y, counted, c, parameters)
+    return f"{table}\nRelaxed cut of the 5-neighbour graph:\n" + "\n".join(lines) + "\n"
+
+
+def peers(options):
+    """What a user would take instead, each with its own defaults."""
+    table = Table("Peers")
+    methods = {
+        "k-means": lambda c: KMeans(c, n_init=10, random_state=0),
+        "Ward": AgglomerativeClustering,
+        "SpectralClustering, nearest neighbours": lambda c: SpectralClustering(
+            c, affinity="nearest_neighbors", random_state=0
+        ),
+        "SpectralClustering, rbf": lambda c: SpectralClustering(c, random_state=0),
+        "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
+    }
+    try:
+        from genieclust import Genie
+
+        methods["Genie"] = lambda c: Genie(n_clusters=c)
+    except ImportError:
+        print("genieclust is not installed: no line for Genie")
+    for group, _, X, y, counted, c in problems(options):
+        for name, make in methods.items():
+            began = time.perf_counter()
+            found = np.asarray(make(c).fit_predict(X))
+            seconds = time.perf_counter() - began
+            table.add(name, group, sets.scores(y, found, counted), seconds)
+    return table
+
+
+def noise(options):
+    """Learned against uniform weights where there is noise, ARI of the other points."""
+    lines = ["## Noise: ARI of the points that are none", "",
+             "| set | uniform | learned |", "| --- | --- | --- |"]  # fmt: skip
+    found = {}
+    for seed in range(10):
+        for name, X, y in noisy(np.random.RandomState(seed), seed):
+            found.setdefault(f"{name}, 10 seeds", []).append((X, y, y >= 0))
+    for name, X, y, counted in sets.load(options.data, options.cap):
+        if (~counted).any() or "outliers" in name or "noisy" in name:
+            found[name] = [(X, y, counted)]
+    X, y = datasets.load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found["breast cancer"] = [(X, y, y >= 0)]
+    for name, sets_of_name in found.items():
+        score = {0: [], 20: []}
+        for X, y, counted in sets_of_name:
+            c = len(np.unique(y[counted]))
+            for max_iter, values in score.items():
+                model = CDSK(c, max_iter=max_iter, random_state=0, n_threads=1).fit(X)
+                values.append(
+                    adjusted_rand_score(y[counted], model.labels_[counted])
+                )  # fmt: skip
+        lines.append(_line([name, *(_mean(values) for values in score.values())]))
+    return "\n".join(lines) + "\n"
+
+
+def _add_fit(table, row, group, X, y, counted, c, parameters):
+    began = time.perf_counter()
+    model = CDSK(c, random_state=0, n_threads=1, **parameters).fit(X)
+    seconds = time.perf_counter() - began
+    table.add(row, group, sets.scores(y, model.labels_, counted), seconds)
+
+
+STUDIES = {
+    f.__name__: f for f in (rules, weights, labels, representation, peers, noise)
+}
+
+
+def main():
+    """Run the studies and write one Markdown file each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data")
+    parser.add_argument("--cap", type=int, default=800)
+    parser.add_argument("--out", type=Path, default=Path("docs/results"))
+    parser.add_argument("--only", nargs="+", choices=STUDIES, default=STUDIES)
+    options = parser.parse_args()
+    if not any(True for _ in sets.load(options.data, 2)):
+        parser.error(f"no data sets in {options.data}; see benchmarks/sets.py")
+    warnings.simplefilter("ignore")
+    for name in options.only:
+        with threadpool_limits(1):
+            text = str(STUDIES[name](options))
+        print(text, flush=True)
+        (options.out / f"defaults-{name}.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
