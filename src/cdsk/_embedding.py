@@ -50,7 +50,7 @@ _FEW_PRODUCTS = 40
 
 # The inverse is that of (1 + _SHIFT) I - A. Small against the gaps that matter, large
 # enough for the rounding of the solves. Usually 5 to 10 solves suffice.
-_SHIFT = 1e-7
+_SHIFT = 1e-9
 _MAX_SOLVES = 100
 
 
