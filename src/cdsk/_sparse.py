@@ -103,7 +103,9 @@ class SparseKernel:
             max_steps=_MAX_BLOCK_PRODUCTS,
             n_threads=self.n_threads,
         )
-        return -scale * (found.values[0] + found.residuals[0])
+        # a residual bounds the distance to some eigenvalue, not to the smallest
+        error = max(found.residuals[0], _EIGENVALUE_TOLERANCE)
+        return -scale * (found.values[0] + error)
 
     @cached_property
     def row_sums(self):
