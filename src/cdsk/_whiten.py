@@ -82,7 +82,8 @@ def _choose(X, n_clusters, rng, n_threads):
         # components are ordered, so the first m of them are the whitening to m
         cuts[m] = _cut(whitened[:, :m], n_clusters, rng, n_threads)
     best = min(tried, key=cuts.__getitem__)
-    if cuts[best] > PAYS * cuts[0] or best > largest.n_components:
+    # a cut of 0 cannot be lowered
+    if cuts[best] >= PAYS * cuts[0] or best > largest.n_components:
         return Representation(None, cuts)
     chosen = _whitening(X, best)
     return Representation(best, cuts, chosen.mean, chosen.directions)
