@@ -61,10 +61,8 @@ class Representation:
 
 def represent(X, n_clusters, whiten, rng, n_threads):
     """The ``Representation`` that ``whiten`` asks for: False, True, "auto", a number."""
-    if whiten is False:
-        return Representation(None, {})
-    if whiten is True:
-        return _whitening(X, min(X.shape))
+    if isinstance(whiten, bool | np.bool_):
+        return _whitening(X, min(X.shape)) if whiten else Representation(None, {})
     if whiten != "auto":
         return _whitening(X, whiten)
     return _choose(X, n_clusters, rng, n_threads)
