@@ -74,6 +74,9 @@ def _choose(X, n_clusters, rng, n_threads):
     if X.shape[1] < LEAST_FEATURES or not tried or n_clusters > len(sample) // 5:
         return Representation(None, {})
     largest = _whitening(sample, tried[-1])
+    tried = [m for m in tried if m <= (largest.n_components or 0)]
+    if not tried:
+        return Representation(None, {})
     whitened = largest.transform(sample)
     cuts = {0: _cut(sample, n_clusters, rng, n_threads)}
     for m in tried:
@@ -81,14 +84,17 @@ def _choose(X, n_clusters, rng, n_threads):
         cuts[m] = _cut(whitened[:, :m], n_clusters, rng, n_threads)
     best = min(tried, key=cuts.__getitem__)
     # a cut of 0 cannot be lowered
-    if cuts[best] >= PAYS * cuts[0] or best > largest.n_components:
+    if cuts[best] >= PAYS * cuts[0]:
         return Representation(None, cuts)
     chosen = _whitening(X, best)
     return Representation(best, cuts, chosen.mean, chosen.directions)
 
 
 def _whitening(X, n_components):
-    """Whitening to at most so many components, fewer if the data span no more."""
+    """Whitening to at most so many components, fewer if the data span no more.
+
+    Equal points span nothing and stay as they are.
+    """
     mean = X.mean(axis=0, dtype=np.float64)
     centred = X - mean
     n, d = X.shape
@@ -100,6 +106,8 @@ def _whitening(X, n_components):
     values, vectors = values[::-1], vectors[:, ::-1]
     spanned = values > 1e-12 * max(values[0], np.finfo(float).tiny)
     m = min(n_components, int(spanned.sum()))
+    if m == 0:  # equal points
+        return Representation(None, {})
     values, vectors = values[:m], vectors[:, :m]
     if d > n:
         vectors = centred.T @ vectors / np.sqrt(values)
