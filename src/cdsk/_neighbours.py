@@ -15,6 +15,10 @@ from sklearn.neighbors import NearestNeighbors
 # clustering (Zelnik-Manor & Perona, 2004).
 SCALE_NEIGHBOUR = 7
 
+# A point so near to another, relative to its scale, is the same one up to the rounding
+# of a transform, which may depend on how many points are transformed together.
+_SAME_POINT = 1e-6
+
 
 class PointSearch:
     """Search for the nearest among the points X."""
@@ -66,7 +70,8 @@ class Neighbours(PointSearch):
         """
         k = min(SCALE_NEIGHBOUR, self.k)
         _, distances = self.nearest_to(new, k + 1)
-        scales = np.where(distances[:, 0] == 0, distances[:, k], distances[:, k - 1])
+        is_old = distances[:, 0] <= _SAME_POINT * distances[:, k]
+        scales = np.where(is_old, distances[:, k], distances[:, k - 1])
         return np.where(scales > 0, scales, self.scales.min())
 
 
