@@ -326,6 +326,19 @@ def test_eigenvalues_that_crowd_at_one(rng):
     assert angle <= 3 * TOLERANCE / gap + 1e-6
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n_clusters", [4, 30])
+def test_residuals_of_the_similarity_are_as_promised(seed, n_clusters):
+    # those of the inverse are not: eigenvalues far from 1 lose a digit on the way back
+    X = np.random.default_rng(seed).normal(size=(200, 20))
+    similarity = truncated(X, 20).similarity(np.full(200, 1 / 200), 40.0)
+    found = spectral_step(similarity, n_clusters, rng_state())
+    V = eigenvectors(found, similarity.degrees).T
+    residuals = similarity.normalised_product(V) - found.eigenvalues[:, np.newaxis] * V
+    assert np.linalg.norm(residuals, axis=1).max() <= TOLERANCE
+    assert found.residual <= TOLERANCE
+
+
 @pytest.mark.parametrize("products", [2, 40, 1000])
 def test_products_first_give_the_same_as_factors_at_once(monkeypatch, products):
     # enough of them on the way to the end of the search, or far too few

@@ -171,7 +171,14 @@ def _iterative(similarity, known, missing, rng, start):
             found = search(similarity.normalised_product, block, max_steps=_FEW_PRODUCTS)
             block = np.concatenate([found.vectors, block[missing:]])
         if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:
-            found = search(similarity.inverse(_SHIFT), block, max_steps=_MAX_SOLVES)
+            # Residuals of A are at most |B^-1| / min(theta, 1) <= 4 times those of its
+            # inverse B, and Rayleigh-Ritz may gather sqrt(k) of them in one.
+            found = search(
+                similarity.inverse(_SHIFT),
+                block,
+                tol=TOLERANCE / (4.0 * np.sqrt(missing)),
+                max_steps=_MAX_SOLVES,
+            )
             found = _of_the_similarity(similarity, found)
     residual = float(found.residuals.max())
     if residual > TOLERANCE:
