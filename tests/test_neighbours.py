@@ -82,7 +82,12 @@ def test_scale_is_the_distance_to_the_seventh_other(X):
 
 
 def test_scales_do_not_depend_on_how_many_neighbours_were_asked_for(X):
-    np.testing.assert_array_equal(Neighbours(X, 7).scales, Neighbours(X, 20).scales)
+    expected = Neighbours(X, 20)
+    for k in (1, 3, 7):
+        found = Neighbours(X, k)
+        assert found.indices.shape == (len(X), min(k, len(X) - 1))
+        np.testing.assert_array_equal(found.scales, expected.scales)
+        np.testing.assert_array_equal(found.scales_of(X), expected.scales_of(X))
 
 
 def test_old_points_asked_as_new_ones_keep_their_scales(X):
