@@ -81,6 +81,11 @@ class SparseKernel:
         # none: the diagonal makes K semi-definite
         self.negative = NegativePart.none(self.n)
 
+    @property
+    def points(self):
+        """The data K was made from."""
+        return self.neighbours.X
+
     @cached_property
     def diagonal(self):
         """K_ii: 1, or the least number that makes K positive semi-definite."""
@@ -140,7 +145,7 @@ class SparseKernel:
 
     def nearest(self, points, candidates):
         """For each index in ``points`` the nearest index in ``candidates``."""
-        return nearest_among(self.neighbours.X, points, candidates)
+        return nearest_among(self.points, points, candidates)
 
 
 class SparseSimilarity:
