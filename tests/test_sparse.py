@@ -326,6 +326,16 @@ def test_eigenvalues_that_crowd_at_one(rng):
     assert angle <= 3 * TOLERANCE / gap + 1e-6
 
 
+@pytest.mark.parametrize("n", [2000, 6000])
+def test_eigenvalues_that_crowd_within_the_shift(n):
+    # outliers of a narrow kernel: dozens of eigenvalues within 1e-10 of 1
+    X = make_blobs(n, centers=3, random_state=0)[0]
+    similarity = truncated(X, 20, factor=0.125).similarity(np.full(n, 1 / n), 0.2 * n)
+    found = spectral_step(similarity, 3, rng_state())
+    assert found.residual <= TOLERANCE
+    assert found.eigenvalues.min() > 1 - 1e-9
+
+
 @pytest.mark.parametrize("n_features", [2, 5, 20])
 @pytest.mark.parametrize("seed", range(4))
 def test_residuals_of_the_similarity_are_as_promised(seed, n_features):
