@@ -20,6 +20,7 @@ def cases():
         "many features": rng.normal(size=(70, 31)),
         "duplicates": np.repeat(X[:10], 7, axis=0),
         "some duplicates": np.concatenate([X, X[:20], X[:20]]),
+        "a heap": np.concatenate([np.ones((20, 3)), X[:30]]),
         "ties": np.stack(np.meshgrid(*[np.arange(6.0)] * 2), axis=-1).reshape(-1, 2),
         "far from the origin": X + 1e7,
         "float32": X.astype(np.float32),

@@ -301,6 +301,16 @@ def test_points_without_similarity_take_the_row_of_their_nearest(rng):
         assert (found.columns[:, i] == found.columns[:, nearest]).all()
 
 
+def test_points_of_negligible_degree_count_as_isolated():
+    # the first pair has similarity 1e-304: too little to divide by
+    X = np.array([[0.0], [37.4], [1e4], [1e4 + 1], [2e4], [2e4 + 1]])
+    found, expected, _ = both(truncated(X, 1, bandwidth=1.0), np.full(6, 1 / 6), 1.0)
+    assert np.flatnonzero(found.isolated).tolist() == [0, 1]
+    product = found.normalised_product(np.eye(6))
+    np.testing.assert_allclose(product, expected.normalised_product(np.eye(6)))
+    assert (product[:2] == 0).all()
+
+
 def crowded(n=700):
     """Rings, on which eigenvalues crowd at 1."""
     return make_circles(n, noise=0.01, factor=0.5, random_state=0)[0]

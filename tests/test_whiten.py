@@ -151,6 +151,24 @@ def test_whitening_is_not_chosen_where_large_components_show_them(seed):
     assert representation.transform(X) is X
 
 
+@pytest.mark.parametrize("cut, chosen", [(0.29, 20), (0.31, None)])
+def test_whitening_must_lower_the_cut_by_a_quarter(monkeypatch, cut, chosen):
+    X, _ = hidden_clusters()
+    monkeypatch.setattr(_whiten, "_cut", lambda X, *_: 0.4 if X.shape[1] == 80 else cut)
+    representation = represented(X, "auto", N_CLUSTERS)
+    assert representation.cuts == {0: 0.4, 20: cut}
+    assert representation.n_components == chosen
+
+
+def test_of_several_numbers_of_components_the_lowest_cut_wins():
+    X, _ = hidden_clusters(d=120)
+    representation = represented(X, "auto", N_CLUSTERS)
+    cuts = representation.cuts
+    assert set(cuts) == {0, 20, 50}
+    assert cuts[20] < cuts[50]
+    assert representation.n_components == 20
+
+
 def test_whitening_is_not_chosen_where_it_cannot_lower_the_cut():
     # 21 clusters far apart span the 20 components: both graphs fall into 21 parts
     rng = np.random.default_rng(0)
