@@ -150,6 +150,10 @@ def test_estimator_tells_the_candidates(rng):
     np.testing.assert_array_equal(
         model.bandwidth_, FACTORS[choice.chosen] * Neighbours(X, 20).scales
     )
+    # old points vote with the bandwidths they were fitted with
+    b = model.bandwidth_
+    expected = neighbour_votes(X, X[:5], model.labels_, model.weights_, 20, b, b[:5], 3)
+    np.testing.assert_allclose(model.decision_function(X[:5]), expected, rtol=1e-9)
     assert CDSK(3, bandwidth=1.0, random_state=0).fit(X).choice_.chosen == 0
 
 

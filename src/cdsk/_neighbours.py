@@ -2,8 +2,8 @@
 """Nearest neighbours: searched once, shared by everything that asks about the data.
 
 The search is scikit-learn's, on centred points. Its distances are computed afresh from
-differences: in high dimensions it expands the square, which loses digits, and a point is
-then not at distance 0 of itself.
+differences: in high dimensions it expands the square, which loses digits, and a point
+is then not at distance 0 of itself.
 """
 
 from functools import cached_property
@@ -57,7 +57,7 @@ class Neighbours(PointSearch):
 
     @cached_property
     def scales(self):
-        """``own_scales``, but zeros, as in heaps of duplicates, are the smallest other."""
+        """``own_scales``; zeros, as in heaps of duplicates, are the smallest other."""
         scales = self.own_scales
         positive = scales > 0
         if positive.any() and not positive.all():

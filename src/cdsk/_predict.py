@@ -68,8 +68,8 @@ class NeighbourVotes:
     """Log votes under a Gaussian kernel truncated to neighbours.
 
     The k nearest training points that carry weight vote, so that every point has a
-    vote, however far from the others it is. ``factor`` gives the bandwidth of new points
-    as a part of their scale; None means that all points have the same bandwidth.
+    vote, however far from the others it is. ``factor`` gives the bandwidth of new
+    points as a part of their scale; None means that all points have the same bandwidth.
     """
 
     def __init__(self, neighbours, labels, weights, bandwidth, factor, n_clusters):
@@ -83,7 +83,7 @@ class NeighbourVotes:
         self.bandwidth = np.broadcast_to(bandwidth, len(weights))[support]
 
     def log_votes(self, X, n_threads):
-        """Log h for each row of X and each cluster; -inf for one without a neighbour."""
+        """Log h for each row of X and each cluster; -inf without a neighbour in it."""
         k = min(self.neighbours.k, len(self.labels))
         bandwidth = np.full(len(X), self.bandwidth[0])
         if self.factor is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gaussian kernels truncated to nearest neighbours, as sparse matrices.
 
-    K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))   if j is one of the k nearest neighbours of
-                                               i or i one of j, else 0
+    K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))   if j is one of the k nearest neighbours
+                                               of i or i one of j, else 0
 
 A narrow kernel vanishes beyond a few neighbours anyway; a wide one would let many far
 points outvote the few near ones. The neighbours are searched once for all bandwidths.
@@ -46,7 +46,8 @@ class NeighbourGraph:
         i = np.repeat(np.arange(n), k)
         j = neighbours.indices.ravel()
         # both directions of every pair; the same pair may come twice
-        key, first = np.unique(np.concatenate([i * n + j, j * n + i]), return_index=True)
+        keys = np.concatenate([i * n + j, j * n + i])
+        key, first = np.unique(keys, return_index=True)
         self.i, self.j = key // n, key % n
         self.squared = np.tile(neighbours.distances.ravel() ** 2, 2)[first]
         self.neighbours = neighbours

@@ -3,11 +3,11 @@
 
 Whitening gives every principal component the same variance. It lifts what few
 components hide (faces under changing light) and blurs what they show (digits). Which of
-the two the data need is told by a graph that is comparable between representations: the
-unweighted one of the 5 nearest neighbours has the same number of edges everywhere. Its
-relaxed normalised cut, the mean of the c smallest eigenvalues of its Laplacian, says how
-well it falls into c parts. The whitened form is taken if it lowers this cut by a quarter
-or more.
+the two the data need is told by a graph that is comparable between representations:
+the unweighted one of the 5 nearest neighbours has the same number of edges everywhere.
+Its relaxed normalised cut, the mean of the c smallest eigenvalues of its Laplacian,
+says how well it falls into c parts. The whitened form is taken if it lowers this cut by
+more than a quarter.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Representation:
 
 
 def represent(X, n_clusters, whiten, rng, n_threads):
-    """The ``Representation`` that ``whiten`` asks for: False, True, "auto", a number."""
+    """The ``Representation`` that ``whiten`` (bool, number or "auto") asks for."""
     if isinstance(whiten, bool | np.bool_):
         return _whitening(X, min(X.shape)) if whiten else Representation(None, {})
     if whiten != "auto":
