@@ -203,3 +203,83 @@ def normalised_cut(S, labels):
     S = S - np.diag(np.diag(S))
     parts = [labels == y for y in np.unique(labels)]
     return sum(S[p][:, ~p].sum() / S[p].sum() for p in parts)
+
+
+def nearest(A, B, k):
+    """Sorted distances of each row of A to the k nearest rows of B."""
+    return np.sqrt(np.sort(squared_distances(A, B), axis=1)[:, :k]).astype(float)
+
+
+def truncated_gram(X, bandwidth, neighbours):
+    """The Gaussian kernel without its diagonal, 0 but for neighbours of each other."""
+    K = gaussian_gram(X, bandwidth).astype(float)
+    near = np.zeros(K.shape, dtype=bool)
+    for i, row in enumerate(neighbours):
+        for j in row:
+            near[i, j] = near[j, i] = True
+    return np.where(near, K, 0.0)
+
+
+def sparse_row(starts, columns, values, diagonal, i):
+    row = np.zeros(len(diagonal))
+    for k in range(starts[i], starts[i + 1]):
+        row[columns[k]] = values[k]
+    row[i] = diagonal[i]
+    return row
+
+
+def vote_margins(K, labels, weights):
+    """Votes of the others for the own cluster less those for the best other one."""
+    K = K - np.diag(np.diag(K))
+    margins = np.zeros(len(K))
+    for i, own in enumerate(labels):
+        h = {y: K[i, labels == y] @ weights[labels == y] for y in set(labels)}
+        best = max((v for y, v in h.items() if y != own), default=0.0)
+        if sum(h.values()) > 0:
+            margins[i] = (h[own] - best) / sum(h.values())
+    return margins
+
+
+def whitened(X, m):
+    """First m principal components at variance 1, each up to its sign."""
+    left, _, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.sqrt(len(X)) * left[:, :m]
+
+
+def relaxed_cut(X, k, n_clusters):
+    """Mean of the smallest Laplacian eigenvalues of the graph of the k nearest."""
+    distances = squared_distances(X, X)
+    np.fill_diagonal(distances, np.inf)
+    A = np.zeros(distances.shape)
+    for i, row in enumerate(np.argsort(distances, axis=1)[:, :k]):
+        A[i, row] = A[row, i] = 1
+    root = 1 / np.sqrt(A.sum(axis=1))
+    L = np.eye(len(A)) - root[:, np.newaxis] * A * root
+    return np.linalg.eigvalsh(L)[:n_clusters].mean()
+
+
+def partition_scores(partitions, n_clusters):
+    """Agreement of every partition with all, weighted by balance, sum by sum."""
+
+    def balance(labels):
+        shares = [np.mean(labels == y) for y in set(labels)]
+        return np.prod([share**-share for share in shares]) / n_clusters
+
+    b = [balance(p) for p in partitions]
+    return np.array(
+        [
+            balance(p)
+            * sum(w * adjusted_rand(p, q) for w, q in zip(b, partitions, strict=True))
+            / sum(b)
+            for p in partitions
+        ]
+    )
+
+
+def adjusted_rand(a, b):
+    """Hubert & Arabie (1985), from the counts of pairs."""
+    pairs = np.triu(np.ones((len(a), len(a)), dtype=bool), 1)
+    same_a, same_b = (np.equal.outer(x, x)[pairs] for x in (a, b))
+    both, expected = np.sum(same_a & same_b), same_a.sum() * same_b.mean()
+    most = (same_a.sum() + same_b.sum()) / 2
+    return 1.0 if most == expected else (both - expected) / (most - expected)

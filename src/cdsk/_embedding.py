@@ -48,10 +48,10 @@ _MAX_BLOCK_PRODUCTS = 1000
 # enough where the spectrum does not crowd.
 _FEW_PRODUCTS = 40
 
-# The inverse is that of (1 + _SHIFT) I - A. Small against the gaps that matter, large
-# enough for the rounding of the solves. Usually 5 to 10 solves suffice.
-_SHIFT = 1e-9
-_MAX_SOLVES = 100
+# The inverse is that of (1 + shift) I - A, and gets so many solves. Usually 5 to 10
+# suffice. Where dozens of eigenvalues crowd within the first shift, as outliers of a
+# narrow kernel make them, the second pulls them apart.
+_SHIFTS_AND_SOLVES = (1e-7, 30), (1e-11, 100)
 
 
 @dataclass
@@ -173,14 +173,7 @@ def _iterative(similarity, known, missing, rng, start):
             )
             block = np.concatenate([found.vectors, block[missing:]])
         if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:
-            # a residual of the inverse is up to twice one of the similarity
-            found = search(
-                similarity.inverse(_SHIFT),
-                block,
-                tol=0.25 * TOLERANCE,
-                max_steps=_MAX_SOLVES,
-            )
-            found = _of_the_similarity(similarity, found)
+            found = _by_inverse(search, similarity, known, missing, block)
     residual = float(found.residuals.max())
     if residual > TOLERANCE:
         warnings.warn(
@@ -190,6 +183,33 @@ def _iterative(similarity, known, missing, rng, start):
             stacklevel=2,
         )
     return found.values, found.vectors, residual
+
+
+def _by_inverse(search, similarity, known, missing, block):
+    for shift, max_steps in _SHIFTS_AND_SOLVES:
+        # Residuals of A are at most |B^-1| / min(theta, 1) <= 4 times those of its
+        # inverse B, and Rayleigh-Ritz may gather sqrt(k) of them in one.
+        found = search(
+            _without(known, similarity.inverse(shift), similarity.kernel.n_threads),
+            block,
+            tol=TOLERANCE / (4.0 * np.sqrt(missing)),
+            max_steps=max_steps,
+        )
+        found = _of_the_similarity(similarity, found)
+        if found.residuals.max() <= TOLERANCE:
+            break
+        block = np.concatenate([found.vectors, block[missing:]])
+    return found
+
+
+def _without(known, product, n_threads):
+    """``product`` less what rounding, divided by the shift, adds along ``known``."""
+
+    def project(rows):
+        image = product(rows)
+        return image - combine(inner(known, image, n_threads), known, n_threads)
+
+    return project
 
 
 def _of_the_similarity(similarity, inverse):

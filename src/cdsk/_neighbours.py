@@ -15,6 +15,10 @@ from sklearn.neighbors import NearestNeighbors
 # clustering (Zelnik-Manor & Perona, 2004).
 SCALE_NEIGHBOUR = 7
 
+# A point so near to another, relative to its scale, is the same one up to the rounding
+# of a transform, which may depend on how many points are transformed together.
+_SAME_POINT = 1e-6
+
 
 class PointSearch:
     """Search for the nearest among the points X."""
@@ -37,18 +41,19 @@ class Neighbours(PointSearch):
     ----------
     indices, distances : ndarrays of shape (n, k)
         Nearest first; k is at most n - 1.
+    own_scales : ndarray of shape (n,)
+        Distance to the 7th neighbour, to the farthest if there are fewer others.
     """
 
     def __init__(self, X, k=SCALE_NEIGHBOUR):
         super().__init__(X)
         self.k = min(k, len(X) - 1)
-        found = self._search.kneighbors(n_neighbors=self.k, return_distance=False)
-        self.indices, self.distances = _nearest_first(X, X, found)
-
-    @property
-    def own_scales(self):
-        """Distance of each point to its 7th neighbour, or to the last of fewer."""
-        return self.distances[:, min(SCALE_NEIGHBOUR, self.k) - 1]
+        self._rank = min(SCALE_NEIGHBOUR, len(X) - 1)
+        searched = max(self.k, self._rank)
+        found = self._search.kneighbors(n_neighbors=searched, return_distance=False)
+        indices, distances = _nearest_first(X, X, found)
+        self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
+        self.own_scales = distances[:, self._rank - 1].copy()
 
     @cached_property
     def scales(self):
@@ -64,9 +69,10 @@ class Neighbours(PointSearch):
 
         A point of X does not count itself: asked as a new one it has its old scale.
         """
-        k = min(SCALE_NEIGHBOUR, self.k)
+        k = self._rank
         _, distances = self.nearest_to(new, k + 1)
-        scales = np.where(distances[:, 0] == 0, distances[:, k], distances[:, k - 1])
+        is_old = distances[:, 0] <= _SAME_POINT * distances[:, k]
+        scales = np.where(is_old, distances[:, k], distances[:, k - 1])
         return np.where(scales > 0, scales, self.scales.min())
 
 

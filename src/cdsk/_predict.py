@@ -83,7 +83,7 @@ class NeighbourVotes:
         self.bandwidth = np.broadcast_to(bandwidth, len(weights))[support]
 
     def log_votes(self, X, n_threads):
-        """Log h for each row of X and each cluster; -inf for one with no neighbour."""
+        """Log h for each row of X and each cluster; -inf without a neighbour in it."""
         k = min(self.neighbours.k, len(self.labels))
         bandwidth = np.full(len(X), self.bandwidth[0])
         if self.factor is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gaussian kernels truncated to nearest neighbours, as sparse matrices.
 
-    K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))   if one of i and j is among the k nearest
-                                               neighbours of the other, else 0
+    K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))   if j is one of the k nearest neighbours
+                                               of i or i one of j, else 0
 
 A narrow kernel vanishes beyond a few neighbours anyway; a wide one would let many far
 points outvote the few near ones. The neighbours are searched once for all bandwidths.
@@ -46,9 +46,8 @@ class NeighbourGraph:
         i = np.repeat(np.arange(n), k)
         j = neighbours.indices.ravel()
         # both directions of every pair; the same pair may come twice
-        key, first = np.unique(
-            np.concatenate([i * n + j, j * n + i]), return_index=True
-        )
+        keys = np.concatenate([i * n + j, j * n + i])
+        key, first = np.unique(keys, return_index=True)
         self.i, self.j = key // n, key % n
         self.squared = np.tile(neighbours.distances.ravel() ** 2, 2)[first]
         self.neighbours = neighbours
@@ -83,6 +82,11 @@ class SparseKernel:
         # none: the diagonal makes K semi-definite
         self.negative = NegativePart.none(self.n)
 
+    @property
+    def points(self):
+        """The data K was made from."""
+        return self.neighbours.X
+
     @cached_property
     def diagonal(self):
         """K_ii: 1, or the least number that makes K positive semi-definite."""
@@ -105,7 +109,9 @@ class SparseKernel:
             max_steps=_MAX_BLOCK_PRODUCTS,
             n_threads=self.n_threads,
         )
-        return -scale * (found.values[0] + found.residuals[0])
+        # a residual bounds the distance to some eigenvalue, not to the smallest
+        error = max(found.residuals[0], _EIGENVALUE_TOLERANCE)
+        return -scale * (found.values[0] + error)
 
     @cached_property
     def row_sums(self):
@@ -140,7 +146,7 @@ class SparseKernel:
 
     def nearest(self, points, candidates):
         """For each index in ``points`` the nearest index in ``candidates``."""
-        return nearest_among(self.neighbours.X, points, candidates)
+        return nearest_among(self.points, points, candidates)
 
 
 class SparseSimilarity:

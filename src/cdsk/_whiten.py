@@ -3,11 +3,11 @@
 
 Whitening gives every principal component the same variance. It lifts what few
 components hide (faces under changing light) and blurs what they show (digits). Which of
-the two the data need is told by a graph that is comparable between representations: the
-unweighted one of the 5 nearest neighbours has the same number of edges everywhere. Its
-relaxed normalised cut, the mean of the c smallest eigenvalues of its Laplacian, says
-how well it falls into c parts. The whitened form is taken if it lowers this cut by a
-quarter or more.
+the two the data need is told by a graph that is comparable between representations:
+the unweighted one of the 5 nearest neighbours has the same number of edges everywhere.
+Its relaxed normalised cut, the mean of the c smallest eigenvalues of its Laplacian,
+says how well it falls into c parts. The whitened form is taken if it lowers this cut by
+more than a quarter.
 """
 
 from dataclasses import dataclass
@@ -61,10 +61,8 @@ class Representation:
 
 def represent(X, n_clusters, whiten, rng, n_threads):
     """The ``Representation`` that ``whiten`` (bool, number or "auto") asks for."""
-    if whiten is False:
-        return Representation(None, {})
-    if whiten is True:
-        return _whitening(X, min(X.shape))
+    if isinstance(whiten, bool | np.bool_):
+        return _whitening(X, min(X.shape)) if whiten else Representation(None, {})
     if whiten != "auto":
         return _whitening(X, whiten)
     return _choose(X, n_clusters, rng, n_threads)
@@ -76,20 +74,27 @@ def _choose(X, n_clusters, rng, n_threads):
     if X.shape[1] < LEAST_FEATURES or not tried or n_clusters > len(sample) // 5:
         return Representation(None, {})
     largest = _whitening(sample, tried[-1])
+    tried = [m for m in tried if m <= (largest.n_components or 0)]
+    if not tried:
+        return Representation(None, {})
     whitened = largest.transform(sample)
     cuts = {0: _cut(sample, n_clusters, rng, n_threads)}
     for m in tried:
         # components are ordered, so the first m of them are the whitening to m
         cuts[m] = _cut(whitened[:, :m], n_clusters, rng, n_threads)
     best = min(tried, key=cuts.__getitem__)
-    if cuts[best] > PAYS * cuts[0] or best > largest.n_components:
+    # a cut of 0 cannot be lowered
+    if cuts[best] >= PAYS * cuts[0]:
         return Representation(None, cuts)
     chosen = _whitening(X, best)
     return Representation(best, cuts, chosen.mean, chosen.directions)
 
 
 def _whitening(X, n_components):
-    """Whitening to at most so many components, fewer if the data span no more."""
+    """Whitening to at most so many components, fewer if the data span no more.
+
+    Equal points span nothing and stay as they are.
+    """
     mean = X.mean(axis=0, dtype=np.float64)
     centred = X - mean
     n, d = X.shape
@@ -101,6 +106,8 @@ def _whitening(X, n_components):
     values, vectors = values[::-1], vectors[:, ::-1]
     spanned = values > 1e-12 * max(values[0], np.finfo(float).tiny)
     m = min(n_components, int(spanned.sum()))
+    if m == 0:  # equal points
+        return Representation(None, {})
     values, vectors = values[:m], vectors[:, :m]
     if d > n:
         vectors = centred.T @ vectors / np.sqrt(values)

@@ -1,0 +1,166 @@
+"""The kernels a fit is tried with, and the votes that belong to them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+import cdsk
+import reference
+from cdsk import CDSK
+from cdsk._bandwidth import bandwidth_from_data
+from cdsk._candidates import FACTORS, NEIGHBOURS, other_candidate, rbf_candidates
+from cdsk._dense import DenseKernel
+from cdsk._neighbours import Neighbours
+from cdsk._predict import NeighbourVotes
+from cdsk._sparse import SparseKernel
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(80, 3))
+
+
+def rbf(X, bandwidth, n_neighbors=None):
+    return rbf_candidates(X, bandwidth, n_neighbors, None, np.random.RandomState(0), 1)
+
+
+def test_factors_are_a_geometric_grid_widest_first():
+    assert len(FACTORS) == 6
+    np.testing.assert_allclose(np.diff(np.log2(FACTORS)), -0.5)
+    assert FACTORS[0] == pytest.approx(np.sqrt(0.5))
+    assert FACTORS[-1] == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 5, 200])
+def test_auto_gives_truncated_kernels_of_all_factors(X, n_neighbors):
+    candidates = rbf(X, "auto", n_neighbors)
+    neighbours = Neighbours(X, n_neighbors or NEIGHBOURS)
+    assert len(candidates) == len({c.name for c in candidates}) == 6
+    for candidate, factor in zip(candidates, FACTORS, strict=True):
+        bandwidth = factor * neighbours.scales
+        np.testing.assert_allclose(candidate.bandwidth, bandwidth, rtol=1e-14)
+        expected = reference.truncated_gram(X, bandwidth, neighbours.indices)
+        np.testing.assert_allclose(
+            candidate.kernel.matrix.toarray(), expected, rtol=1e-11, atol=1e-300
+        )
+
+
+@pytest.mark.parametrize("rule", ["neighbour", "std", "median", "local", 0.7])
+@pytest.mark.parametrize("n_neighbors", [None, 6])
+def test_other_bandwidths_give_one_kernel(X, rule, n_neighbors):
+    (candidate,) = rbf(X, rule, n_neighbors)
+    value = bandwidth_from_data(X, rule) if isinstance(rule, str) else rule
+    np.testing.assert_allclose(candidate.bandwidth, value, rtol=1e-14)
+    if n_neighbors is None:
+        assert isinstance(candidate.kernel, DenseKernel)
+        expected = reference.gaussian_gram(X, value).astype(float)
+        np.testing.assert_allclose(candidate.kernel.as_array(), expected, atol=1e-13)
+    else:
+        assert isinstance(candidate.kernel, SparseKernel)
+        indices = Neighbours(X, n_neighbors).indices
+        expected = reference.truncated_gram(X, value, indices)
+        found = candidate.kernel.matrix.toarray()
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-300)
+
+
+@pytest.mark.parametrize("rule", ["auto", "local"])
+@pytest.mark.parametrize("n_neighbors", [None, 5])
+def test_bandwidths_of_zero_are_refused_with_the_reason(rule, n_neighbors):
+    with pytest.raises(ValueError, match=r"zero .* all points are equal"):
+        rbf(np.ones((30, 2)), rule, n_neighbors)
+    with pytest.raises(ValueError, match=r"zero .* too many points are duplicates"):
+        rbf(np.repeat(np.eye(3), 10, axis=0), rule, n_neighbors)
+
+
+def test_candidate_of_a_matrix_and_of_a_named_kernel(X):
+    K = cdsk.gaussian_gram(X, 1.0)
+    given = other_candidate(K, "precomputed", {}, True, np.random.RandomState(0), 1)
+    assert given.name == "precomputed"
+    assert given.bandwidth is None
+    assert given.kernel.points is None
+    assert (given.kernel.as_array() == K).all()
+    named = other_candidate(
+        X, "laplacian", {"gamma": 0.5}, None, np.random.RandomState(0), 1
+    )
+    assert named.name == "laplacian"
+    city = np.abs(X[:, np.newaxis] - X).sum(axis=-1)
+    np.testing.assert_allclose(named.kernel.as_array(), np.exp(-0.5 * city), rtol=1e-12)
+
+
+def neighbour_votes(X, new, labels, weights, k, bandwidths, new_bandwidths, c):
+    """The k nearest points that carry weight vote; sum by sum."""
+    support = np.flatnonzero(weights)
+    votes = np.zeros((len(new), c), dtype=np.longdouble)
+    for i, row in enumerate(reference.squared_distances(new, X[support])):
+        for j in support[np.argsort(row, kind="stable")[:k]]:
+            distance = reference.squared_distances(new[i : i + 1], X[j : j + 1])[0, 0]
+            exponent = distance / (2 * new_bandwidths[i] * bandwidths[j])
+            votes[i, labels[j]] += weights[j] * np.exp(-exponent)
+    with np.errstate(divide="ignore"):
+        return np.log(votes).astype(float)
+
+
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("n_support", [80, 30, 4])
+def test_neighbour_votes_equal_their_definition(rng, X, local, n_support):
+    neighbours = Neighbours(X, 10)
+    labels = rng.integers(0, 3, size=80)
+    weights = np.zeros(80)
+    weights[rng.permutation(80)[:n_support]] = rng.uniform(0.5, 1, size=n_support)
+    new = np.concatenate([2 * rng.normal(size=(20, 3)), X[:5]])
+    factor = 0.5 if local else None
+    bandwidth = 0.5 * neighbours.scales if local else 0.8
+    votes = NeighbourVotes(neighbours, labels, weights, bandwidth, factor, 3)
+    # old points do not count themselves
+    scales = np.concatenate([reference.nearest(new[:20], X, 7)[:, 6], np.zeros(5)])
+    scales[20:] = reference.nearest(X[:5], X, 8)[:, 7]
+    expected = neighbour_votes(
+        X,
+        new,
+        labels,
+        weights,
+        10,
+        np.broadcast_to(bandwidth, 80),
+        0.5 * scales if local else np.full(25, 0.8),
+        3,
+    )
+    np.testing.assert_allclose(votes.log_votes(new, 1), expected, rtol=1e-11)
+
+
+def test_far_points_are_given_to_the_nearest_cluster():
+    X, y = make_blobs(200, centers=[[0, 0], [20, 0]], random_state=0)
+    for parameters in ({}, {"bandwidth": 1.0, "n_neighbors": 10}):
+        model = CDSK(2, random_state=0, **parameters).fit(X)
+        left, right = model.labels_[y == 0][0], model.labels_[y == 1][0]
+        assert left != right
+        new = [[-1e3, 0], [1e3, 0], [-1e8, 0], [1e8, 0], [-1e12, 0], [1e12, 0]]
+        votes = model.decision_function(new)
+        assert not np.isnan(votes).any()
+        assert np.isfinite(votes.max(axis=1)).all()
+        assert model.predict(new).tolist() == [left, right] * 3
+        assert np.isfinite(model.score_samples(new)).all()
+
+
+def test_estimator_tells_the_candidates(rng):
+    X = make_blobs(120, centers=3, random_state=0)[0]
+    model = CDSK(3, random_state=0).fit(X)
+    choice = model.choice_
+    assert choice.names == tuple(c.name for c in rbf(X, "auto"))
+    assert choice.chosen == np.argmax(choice.scores)
+    np.testing.assert_array_equal(
+        model.bandwidth_, FACTORS[choice.chosen] * Neighbours(X, 20).scales
+    )
+    # old points vote with the bandwidths they were fitted with
+    b = model.bandwidth_
+    expected = neighbour_votes(X, X[:5], model.labels_, model.weights_, 20, b, b[:5], 3)
+    np.testing.assert_allclose(model.decision_function(X[:5]), expected, rtol=1e-9)
+    assert CDSK(3, bandwidth=1.0, random_state=0).fit(X).choice_.chosen == 0
+
+
+def test_bound_is_that_of_the_chosen_kernel():
+    X = make_blobs(120, centers=3, random_state=0)[0]
+    model = CDSK(3, random_state=0).fit(X)
+    K = rbf(X, "auto")[model.choice_.chosen].kernel.as_array()
+    expected = cdsk.theory.generalization_bound(K, model.labels_, model.weights_)
+    assert model.generalization_bound() == expected
+    assert model.generalization_bound(X) == expected

@@ -1,0 +1,272 @@
+"""What CDSK(n_clusters) does without tuning."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from cdsk import CDSK
+
+
+def fit(X, n_clusters, **parameters):
+    return CDSK(n_clusters, random_state=0, **parameters).fit(X)
+
+
+def unequal_blobs():
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [
+            0.1 * rng.normal(size=(100, 2)),
+            0.5 * rng.normal(size=(100, 2)) + [3, 0],
+            2.0 * rng.normal(size=(100, 2)) + [0, 14],
+        ]
+    )
+    return X, np.arange(3).repeat(100)
+
+
+EASY = {
+    "moons": (make_moons(300, noise=0.06, random_state=0), 2),
+    "circles": (make_circles(300, noise=0.04, factor=0.5, random_state=0), 2),
+    "blobs": (make_blobs(300, 5, centers=4, random_state=0), 4),
+    "blobs of different density": (unequal_blobs(), 3),
+    "many features": (make_blobs(200, 100, centers=3, random_state=0), 3),
+}
+
+
+@pytest.mark.parametrize("name", EASY)
+def test_easy_sets_are_solved(name):
+    (X, y), n_clusters = EASY[name]
+    model = fit(X, n_clusters)
+    assert adjusted_rand_score(y, model.labels_) > 0.97
+    assert np.mean(model.predict(X) == model.labels_) > 0.98
+    assert (np.abs(model.margins_) <= 1).all()
+    assert np.mean(model.margins_ > 0) > 0.95
+    assert (np.diff(model.history_) <= 0).all()
+    assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
+    # the box: at least a fifth of the points carries weight
+    assert model.weights_.max() <= (1 + 1e-12) / (0.2 * len(X))
+    assert model.weights_.min() >= 0
+
+
+@pytest.mark.parametrize("scale, shift", [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e5)])
+def test_unit_and_origin_of_the_data_change_nothing(scale, shift):
+    (X, y), n_clusters = EASY["blobs of different density"]
+    model = fit(scale * X + shift, n_clusters)
+    assert adjusted_rand_score(y, model.labels_) > 0.97
+
+
+def test_order_of_the_points_changes_nothing(rng):
+    (X, _), n_clusters = EASY["blobs"]
+    order = rng.permutation(len(X))
+    labels = fit(X, n_clusters).labels_
+    assert adjusted_rand_score(fit(X[order], n_clusters).labels_, labels[order]) == 1
+
+
+def noisy_blobs(seed):
+    """Four blobs and a tenth of uniform noise in the same box, labelled -1."""
+    rng = np.random.default_rng(seed)
+    X, y = make_blobs(300, centers=4, random_state=seed)
+    noise = rng.uniform(X.min(axis=0), X.max(axis=0), size=(30, 2))
+    return np.concatenate([X, noise]), np.concatenate([y, np.full(30, -1)])
+
+
+def test_learned_weights_beat_uniform_ones_in_noise():
+    gains = []
+    for seed in range(4):
+        X, y = noisy_blobs(seed)
+        learned, uniform = (
+            adjusted_rand_score(
+                y[y >= 0], fit(X, 4, n_init=3, max_iter=rounds).labels_[y >= 0]
+            )
+            for rounds in (20, 0)
+        )
+        gains.append(learned - uniform)
+    assert np.mean(gains) > 0
+    assert np.min(gains) > -0.02
+
+
+def results(model, X):
+    return {
+        "labels": model.labels_,
+        "weights": model.weights_,
+        "embedding": model.embedding_,
+        "eigenvalues": model.eigenvalues_,
+        "margins": model.margins_,
+        "history": model.history_,
+        "scores": model.choice_.scores,
+        "votes": model.decision_function(X),
+    }
+
+
+def assert_equal(found, expected):
+    for name in expected:
+        assert (found[name] == expected[name]).all(), name
+
+
+@pytest.mark.parametrize("name", ["moons", "many features"])
+def test_number_of_threads_changes_no_bit(name):
+    (X, _), n_clusters = EASY[name]
+    one, two, three = (results(fit(X, n_clusters, n_threads=n), X) for n in (1, 2, 3))
+    assert_equal(two, one)
+    assert_equal(three, one)
+
+
+def test_number_of_threads_changes_no_bit_of_a_large_fit():
+    # products first, factors after; d > 5, n > 1000
+    X = make_moons(1300, noise=0.05, random_state=0)[0]
+    X = np.concatenate([X, np.zeros((1300, 4))], axis=1)
+    one, two = (results(fit(X, 2, n_threads=n), X) for n in (1, 2))
+    assert_equal(two, one)
+
+
+def test_same_seed_same_result_and_pickles_keep_it():
+    (X, _), n_clusters = EASY["moons"]
+    model = fit(X, n_clusters)
+    expected = results(model, X)
+    assert_equal(results(fit(X, n_clusters), X), expected)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_equal(results(copy, X), expected)
+    new = np.random.default_rng(0).normal(size=(50, 2))
+    assert (copy.predict(new) == model.predict(new)).all()
+
+
+def test_float32_is_close_to_float64():
+    (X, _), n_clusters = EASY["blobs"]
+    double, single = (
+        fit(X.astype(dtype), n_clusters) for dtype in (np.float64, np.float32)
+    )
+    assert (single.labels_ == double.labels_).all()
+    assert single.choice_.chosen == double.choice_.chosen
+    np.testing.assert_allclose(single.bandwidth_, double.bandwidth_, rtol=1e-4)
+    np.testing.assert_allclose(single.eigenvalues_, double.eigenvalues_, atol=1e-4)
+    assert (single.predict(X) == double.predict(X)).all()
+
+
+@pytest.mark.parametrize("n_neighbors", [5, 20, 10**6])
+@pytest.mark.parametrize("bandwidth", ["auto", "local", "neighbour", 0.5])
+def test_numbers_of_neighbours(n_neighbors, bandwidth):
+    (X, y), n_clusters = EASY["moons"]
+    model = fit(X, n_clusters, n_neighbors=n_neighbors, bandwidth=bandwidth)
+    # one wide kernel on all pairs does not tell moons apart: no more than a clustering
+    least = 0.9 if bandwidth != 0.5 and n_neighbors <= 20 else 0.1
+    assert adjusted_rand_score(y, model.labels_) > least
+    assert np.mean(model.predict(X) == model.labels_) > 0.9
+
+
+def test_all_neighbours_equal_the_full_kernel():
+    # only the diagonal, raised for safety, differs
+    (X, _), n_clusters = EASY["blobs"]
+    full = fit(X, n_clusters, bandwidth=2.0)
+    truncated = fit(X, n_clusters, bandwidth=2.0, n_neighbors=len(X) - 1)
+    assert (full.labels_ == truncated.labels_).all()
+    new = X + 0.3
+    assert (full.predict(new) == truncated.predict(new)).all()
+    uniform, also = (
+        fit(X, n_clusters, bandwidth=2.0, max_iter=0, n_neighbors=k)
+        for k in (None, len(X) - 1)
+    )
+    np.testing.assert_allclose(uniform.eigenvalues_, also.eigenvalues_, atol=1e-9)
+    np.testing.assert_allclose(
+        uniform.decision_function(new), also.decision_function(new), atol=1e-9
+    )
+    np.testing.assert_allclose(uniform.margins_, also.margins_, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_neighbors", [0, -1, 2.5, "20", True])
+def test_bad_numbers_of_neighbours_are_refused(n_neighbors):
+    with pytest.raises(
+        ValueError, match="n_neighbors must be an integer of at least 1"
+    ):
+        CDSK(2, n_neighbors=n_neighbors).fit(np.eye(5))
+
+
+def test_neighbours_of_other_kernels_are_refused():
+    with pytest.raises(ValueError, match='n_neighbors truncates kernel="rbf" only'):
+        CDSK(2, kernel="laplacian", n_neighbors=5).fit(np.eye(5))
+
+
+def test_heaps_of_duplicates_stay_together(rng):
+    clouds = [rng.normal(size=(60, 2)) + shift for shift in ([0, 0], [12, 0])]
+    heap = np.tile([[6.0, 15.0]], (150, 1))
+    X = np.concatenate([*clouds, heap])
+    model = fit(X, 3)
+    y = np.concatenate([np.zeros(60), np.ones(60), np.full(150, 2)])
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert len(set(model.labels_[120:])) == 1
+    assert len(set(model.predict(heap[:3]))) == 1
+
+
+def test_every_point_three_times_gives_the_same_clusters():
+    (X, y), n_clusters = EASY["blobs"]
+    labels = fit(np.repeat(X, 3, axis=0), n_clusters).labels_.reshape(-1, 3)
+    assert (labels == labels[:, :1]).all()
+    assert adjusted_rand_score(y, labels[:, 0]) > 0.97
+
+
+def test_equal_points_are_refused_with_the_reason():
+    message = r"bandwidth='auto' .* all points are equal\. Expected data that vary"
+    with pytest.raises(ValueError, match=message):
+        CDSK(2).fit(np.full((30, 3), 7.0))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9])
+def test_as_many_clusters_as_points(rng, n):
+    X = rng.normal(size=(n, 2))
+    model = fit(X, n)
+    assert model.labels_.tolist() == list(range(n))
+    # heavier points may outvote a point's own weight
+    assert set(model.predict(X)) <= set(range(n))
+
+
+@pytest.mark.parametrize("n", [3, 5, 8])
+def test_few_points(n):
+    # the last one lies apart
+    X = np.concatenate([np.linspace(0, 1, n - 1), [50.0]])[:, np.newaxis]
+    model = fit(X, 2)
+    assert model.labels_.shape == (n,)
+    assert set(model.labels_) == {0, 1}
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_far_points_are_predicted_without_nan():
+    (X, _), n_clusters = EASY["blobs"]
+    model = fit(X, n_clusters)
+    new = 1e7 * np.random.default_rng(0).normal(size=(30, 5))
+    votes = model.decision_function(new)
+    assert not np.isnan(votes).any()
+    assert np.isfinite(votes.max(axis=1)).all()
+    # at such a distance every point of the nearest 20 is as good as the nearest one
+    nearest = np.argmin(((new[:, np.newaxis] - X) ** 2).sum(axis=-1), axis=1)
+    assert np.mean(model.predict(new) == model.labels_[nearest]) > 0.8
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"init": "sparse"},
+        {"lam": "auto"},
+        {"assign_labels": "cluster_qr"},
+        {"psd": True},
+    ],
+    ids=str,
+)
+def test_other_parameters_work_with_the_default_kernel(parameters):
+    (X, y), n_clusters = EASY["blobs"]
+    assert adjusted_rand_score(y, fit(X, n_clusters, **parameters).labels_) > 0.9
+
+
+@pytest.mark.parametrize("n_features, max_iter", [(2, 0), (10, 1)])
+def test_memory_stays_far_below_a_full_matrix(n_features, max_iter):
+    n = 6000
+    X = make_blobs(n, n_features, centers=3, random_state=0)[0]
+    tracemalloc.start()
+    try:
+        model = fit(X, 3, n_init=1, max_iter=max_iter, tol=1.0)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * n * n / 3
+    assert set(model.labels_) == {0, 1, 2}

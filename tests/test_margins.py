@@ -1,0 +1,65 @@
+"""Margins of the votes against their definition."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+import cdsk
+import reference
+from cdsk import CDSK
+from cdsk._dense import DenseKernel
+from cdsk._margins import vote_margins
+from cdsk._neighbours import Neighbours
+from cdsk._sparse import NeighbourGraph
+
+
+def problem(rng, n=80, n_clusters=3):
+    X = rng.normal(size=(n, 2))
+    weights = rng.uniform(size=n) * (rng.uniform(size=n) < 0.6)
+    labels = rng.integers(0, n_clusters, size=n)
+    labels[:n_clusters] = np.arange(n_clusters)
+    return X, labels, weights / weights.sum()
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 7])
+def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
+    X, labels, weights = problem(rng, n_clusters=n_clusters)
+    K = cdsk.gaussian_gram(X.astype(dtype), 0.7)
+    found = vote_margins(DenseKernel(K, 2), labels, weights)
+    expected = reference.vote_margins(K.astype(float), labels, weights)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert (np.abs(found) <= 1).all()
+
+
+@pytest.mark.parametrize("bandwidth", [0.05, 0.5, 5.0])
+def test_margins_of_a_truncated_kernel_equal_the_definition(rng, bandwidth):
+    X, labels, weights = problem(rng)
+    kernel = NeighbourGraph(Neighbours(X, 6)).kernel(bandwidth, 1)
+    found = vote_margins(kernel, labels, weights)
+    expected = reference.vote_margins(kernel.as_array(), labels, weights)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert (np.abs(found) <= 1).all()
+
+
+def test_margin_is_zero_where_nobody_votes():
+    X = np.array([[0.0], [1.0], [1e4]])
+    K = cdsk.gaussian_gram(X, 1.0)
+    margins = vote_margins(DenseKernel(K, 1), np.array([0, 0, 1]), np.full(3, 1 / 3))
+    assert margins.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_a_wrong_label_has_a_negative_margin():
+    X, y = make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)
+    K, wrong = cdsk.gaussian_gram(X, 1.0), y.copy()
+    wrong[5] = 1 - wrong[5]
+    margins = vote_margins(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
+    assert margins[5] < -0.9
+    assert np.delete(margins, 5).min() > 0
+
+
+def test_margins_of_the_estimator(rng):
+    X = make_blobs(200, centers=3, cluster_std=1.5, random_state=0)[0]
+    model = CDSK(3, bandwidth=1.0, random_state=0).fit(X)
+    K = reference.gaussian_gram(X, 1.0).astype(float)
+    expected = reference.vote_margins(K, model.labels_, model.weights_)
+    np.testing.assert_allclose(model.margins_, expected, atol=1e-12)

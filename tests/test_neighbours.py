@@ -1,0 +1,129 @@
+"""Nearest neighbours against all distances; ties are compared by distance alone."""
+
+import numpy as np
+import pytest
+
+import reference
+from cdsk._neighbours import Neighbours, PointSearch, nearest_among
+
+# Differences of float64 numbers are exact to 1 ulp of the result in the reference; the
+# sum of d squares and a root lose d + 1 ulp.
+RTOL = 1e-14
+
+
+def cases():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 3))
+    return {
+        "general": X,
+        "one feature": X[:, :1].copy(),
+        "many features": rng.normal(size=(70, 31)),
+        "duplicates": np.repeat(X[:10], 7, axis=0),
+        "some duplicates": np.concatenate([X, X[:20], X[:20]]),
+        "a heap": np.concatenate([np.ones((20, 3)), X[:30]]),
+        "ties": np.stack(np.meshgrid(*[np.arange(6.0)] * 2), axis=-1).reshape(-1, 2),
+        "far from the origin": X + 1e7,
+        "float32": X.astype(np.float32),
+        "float32 far from the origin": (X + 1e4).astype(np.float32),
+        "two points": X[:2],
+        "three points": X[:3],
+        "more than a chunk": rng.normal(size=(300, 17)),
+        "whole numbers": rng.integers(0, 5, size=(80, 20)).astype(float),
+    }
+
+
+CASES = cases()
+
+
+@pytest.fixture(params=CASES)
+def X(request):
+    return CASES[request.param]
+
+
+def without_itself(X, k):
+    distances = reference.squared_distances(X, X)
+    np.fill_diagonal(distances, np.inf)
+    return np.sqrt(np.sort(distances, axis=1)[:, :k]).astype(float)
+
+
+@pytest.mark.parametrize("k", [1, 7, 20, 1000])
+def test_neighbours_are_the_nearest_others(X, k):
+    found = Neighbours(X, k)
+    k = min(k, len(X) - 1)
+    assert found.k == k
+    assert found.indices.shape == found.distances.shape == (len(X), k)
+    np.testing.assert_allclose(
+        found.distances, without_itself(X, k), rtol=RTOL * X.shape[1]
+    )
+    exact = np.sqrt(reference.squared_distances(X, X)).astype(float)
+    np.testing.assert_allclose(
+        np.take_along_axis(exact, found.indices, axis=1), found.distances, rtol=1e-12
+    )
+    for i, row in enumerate(found.indices):
+        assert i not in row
+        assert len(set(row)) == k
+
+
+def test_distances_are_the_same_from_both_ends(X):
+    # also for odd numbers of features: the truncated kernel is exactly symmetric
+    found = Neighbours(X, 1000)
+    D = np.zeros((len(X), len(X)))
+    np.put_along_axis(D, found.indices, found.distances, axis=1)
+    assert (D == D.T).all()
+
+
+def test_scale_is_the_distance_to_the_seventh_other(X):
+    found = Neighbours(X, 20)
+    k = min(7, len(X) - 1)
+    expected = without_itself(X, k)[:, -1]
+    np.testing.assert_allclose(found.own_scales, expected, rtol=1e-12)
+    if (expected > 0).any():
+        expected = np.where(expected > 0, expected, expected[expected > 0].min())
+    np.testing.assert_allclose(found.scales, expected, rtol=1e-12)
+
+
+def test_scales_do_not_depend_on_how_many_neighbours_were_asked_for(X):
+    expected = Neighbours(X, 20)
+    for k in (1, 3, 7):
+        found = Neighbours(X, k)
+        assert found.indices.shape == (len(X), min(k, len(X) - 1))
+        np.testing.assert_array_equal(found.scales, expected.scales)
+        np.testing.assert_array_equal(found.scales_of(X), expected.scales_of(X))
+
+
+def test_old_points_asked_as_new_ones_keep_their_scales(X):
+    found = Neighbours(X, 20)
+    np.testing.assert_allclose(found.scales_of(X), found.scales, rtol=1e-12)
+
+
+def test_scales_of_new_points(rng):
+    X, new = rng.normal(size=(50, 3)), rng.normal(size=(9, 3))
+    expected = reference.nearest(new, X, 7)[:, 6]
+    np.testing.assert_allclose(Neighbours(X, 20).scales_of(new), expected, rtol=1e-13)
+
+
+def test_new_points_in_a_heap_have_the_smallest_scale(rng):
+    X = np.concatenate([np.zeros((20, 2)), rng.normal(size=(50, 2)) + 5])
+    found = Neighbours(X, 20)
+    assert (found.own_scales[:20] == 0).all()
+    positive = found.own_scales[found.own_scales > 0]
+    assert found.scales_of(np.zeros((1, 2)))[0] == positive.min()
+
+
+def test_nearest_to_new_points_comes_in_order(X):
+    k = min(5, len(X))
+    new = X[::-1] * 1.001
+    indices, distances = PointSearch(X).nearest_to(new, k)
+    np.testing.assert_allclose(distances, reference.nearest(new, X, k), rtol=1e-12)
+    exact = np.sqrt(reference.squared_distances(new, X)).astype(float)
+    np.testing.assert_allclose(
+        np.take_along_axis(exact, indices, axis=1), distances, rtol=1e-12
+    )
+
+
+def test_nearest_among_candidates(rng):
+    X = rng.normal(size=(60, 2)) + 1e6
+    points, candidates = np.arange(0, 60, 3), np.arange(1, 60, 3)
+    distances = reference.squared_distances(X[points], X[candidates])
+    expected = candidates[np.argmin(distances, axis=1)]
+    assert (nearest_among(X, points, candidates) == expected).all()

@@ -1,0 +1,468 @@
+"""Truncated kernels: against the definition, and the dense code with the same K."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.linalg import subspace_angles
+from sklearn.datasets import make_blobs, make_circles
+
+import cdsk
+import reference
+from cdsk import _embedding, _smo, _sparse
+from cdsk._dense import DenseKernel
+from cdsk._embedding import TOLERANCE, spectral_step
+from cdsk._neighbours import Neighbours
+from cdsk._rows import SparseRows
+from cdsk._similarity import Similarity
+from cdsk._sparse import NeighbourGraph, SparseKernel
+from cdsk._weights import WeightProblem
+
+
+def truncated(X, k, bandwidth=None, factor=0.5):
+    graph = NeighbourGraph(Neighbours(X, k))
+    if bandwidth is None:
+        bandwidth = factor * graph.neighbours.scales
+    return graph.kernel(bandwidth, 2)
+
+
+def rng_state():
+    return np.random.RandomState(0)
+
+
+def cases():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    return {
+        "general": (X, 6),
+        "all pairs": (X, 59),
+        "more than all pairs": (X, 500),
+        "one neighbour": (X, 1),
+        "one feature": (X[:, :1].copy(), 6),
+        "many features": (rng.normal(size=(60, 33)), 6),
+        "duplicates": (np.repeat(X[:20], 3, axis=0), 6),
+        "ties": (rng.integers(0, 4, size=(60, 3)).astype(float), 7),
+        "far from the origin": (X + 1e6, 6),
+        "float32": (X.astype(np.float32), 6),
+        "two points": (X[:2], 6),
+        "three points": (X[:3], 1),
+        "small numbers": (1e-30 * X, 6),
+    }
+
+
+CASES = cases()
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_truncated_kernel_equals_reference(case, local):
+    X, k = case
+    graph = NeighbourGraph(Neighbours(X, k))
+    scales = 0.5 * graph.neighbours.scales
+    bandwidth = scales if local else float(scales.mean())
+    kernel = graph.kernel(bandwidth, 1)
+    expected = reference.truncated_gram(X, bandwidth, graph.neighbours.indices)
+    found = kernel.matrix.toarray()
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-300)
+    assert (found == found.T).all()
+    assert (np.diag(found) == 0).all()
+
+
+def test_indicator_is_one_for_neighbours(case):
+    X, k = case
+    graph = NeighbourGraph(Neighbours(X, k))
+    near = reference.truncated_gram(X, np.inf, graph.neighbours.indices)
+    assert (graph.indicator(1).matrix.toarray() == near).all()
+
+
+@pytest.mark.parametrize("factor", [0.2, 1.0, 10.0])
+def test_kernel_is_semi_definite_with_its_diagonal(case, factor):
+    X, k = case
+    kernel = truncated(X, k, factor=factor)
+    K = kernel.as_array()
+    assert (kernel.diagonal >= 1).all()
+    assert (kernel.diagonal == kernel.diagonal[0]).all()
+    # 1e-13: rounding of the dense eigenvalues
+    assert np.linalg.eigvalsh(K)[0] >= -1e-13 * len(K) * kernel.diagonal[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_diagonal_is_raised_no_more_than_needed(seed):
+    X = np.random.default_rng(seed).normal(size=(400, 4))
+    kernel = truncated(X, 8, factor=3.0)
+    smallest = np.linalg.eigvalsh(kernel.matrix.toarray())[0]
+    assert smallest < -1.2
+    # found to 1e-3 of the largest row sum, and raised by as much more
+    excess = kernel.diagonal[0] + smallest
+    assert 0 <= excess <= 2e-3 * kernel.row_sums.max()
+
+
+def test_diagonal_of_a_dominant_kernel_is_one():
+    kernel = truncated(CASES["general"][0], 6, factor=0.1)
+    assert kernel.row_sums.max() < 1
+    assert (kernel.diagonal == 1).all()
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_all_neighbours_give_the_full_kernel(rng, local):
+    X = rng.normal(size=(50, 3))
+    bandwidth = rng.uniform(0.5, 1.0, size=50) if local else 0.8
+    kernel = truncated(X, 49, bandwidth)
+    expected = cdsk.gaussian_gram(X, bandwidth)
+    np.testing.assert_allclose(
+        kernel.as_array() - np.diag(kernel.diagonal), expected - np.eye(50), atol=1e-14
+    )
+    if not local:  # semi-definite as it is, and 1 up to what is added for safety
+        np.testing.assert_allclose(
+            kernel.diagonal, 1, atol=2e-3 * kernel.row_sums.max()
+        )
+
+
+def test_order_of_points_changes_nothing(rng):
+    X = rng.normal(size=(70, 3))
+    order = rng.permutation(70)
+    K = truncated(X, 5).matrix.toarray()
+    found = truncated(X[order], 5).matrix.toarray()
+    np.testing.assert_allclose(found, K[np.ix_(order, order)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+def test_sparse_rows_equal_reference(rng, n, density):
+    dense = np.where(rng.uniform(size=(n, n)) < density, rng.normal(size=(n, n)), 0)
+    np.fill_diagonal(dense, 0)
+    matrix = sparse.csr_array(dense)
+    arrays = (
+        matrix.indptr.astype(np.intp),
+        matrix.indices.astype(np.intp),
+        matrix.data.astype(float),
+        rng.normal(size=n),
+    )
+    rows = SparseRows(*arrays)
+    assert rows.n == n
+    assert (rows.diagonal == arrays[3]).all()
+    for i in [*range(n), 0]:  # the scratch of one row leaves nothing in the next
+        assert (rows.row_array(i) == reference.sparse_row(*arrays, i)).all()
+        assert (rows.row_array(i) == (dense + np.diag(arrays[3]))[i]).all()
+    for i in (-1, n):
+        with pytest.raises(IndexError, match=f"row {i} of a matrix with {n} rows"):
+            rows.row_array(i)
+
+
+def test_sparse_rows_outlive_their_arrays():
+    def make():
+        diagonal = np.arange(1000.0)
+        none = np.empty(0)
+        return SparseRows(np.zeros(1001, np.intp), none.astype(np.intp), none, diagonal)
+
+    rows = make()
+    np.ones((50, 1000))  # what a freed array would be overwritten with
+    assert rows.row_array(7)[7] == 7.0
+
+
+def test_kernel_members_equal_those_of_the_dense_one(case, rng):
+    kernel = truncated(*case, factor=2.0)
+    K = kernel.as_array()
+    dense = DenseKernel(K, 1)
+    columns = rng.normal(size=(3, kernel.n))
+    np.testing.assert_allclose(
+        kernel.product(columns), dense.product(columns), atol=1e-12
+    )
+    assert kernel.product(columns).flags.c_contiguous
+    np.testing.assert_allclose(kernel.row_sums, dense.row_sums, rtol=1e-12)
+    np.testing.assert_array_equal(kernel.diagonal, dense.diagonal)
+    for i in (0, kernel.n - 1):
+        np.testing.assert_array_equal(kernel.row(i), K[i])
+        np.testing.assert_array_equal(kernel.rows().row_array(i), K[i])
+    assert kernel.negative.rank == 0
+
+
+def both(kernel, weights, lam):
+    """The same similarity from the sparse and from the dense code."""
+    K = kernel.as_array()
+    dense = DenseKernel(K, 1, points=kernel.neighbours.X)
+    return kernel.similarity(weights, lam), Similarity(dense, weights, lam), K
+
+
+def some_weights(rng, n, lam, zeros):
+    weights = rng.uniform(0.5, 1.0, size=n) * (rng.uniform(size=n) >= zeros)
+    weights /= weights.sum()
+    assert weights.max() <= 1 / lam
+    return weights
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.7])
+def test_similarity_equals_the_dense_one(case, rng, zeros):
+    X, k = case
+    n = len(X)
+    # weights of a few points lie below 1 / lam only for a small one
+    lam = 0.2 * n if n > 10 else 0.5
+    weights = some_weights(rng, n, lam, zeros if n > 10 else 0.0)
+    found, expected, K = both(truncated(X, k), weights, lam)
+    np.testing.assert_allclose(found.degrees, expected.degrees, rtol=1e-12, atol=1e-300)
+    assert (found.isolated == expected.isolated).all()
+    columns = rng.normal(size=(4, n))
+    np.testing.assert_allclose(
+        found.normalised_product(columns),
+        expected.normalised_product(columns),
+        atol=1e-12,
+    )
+    count, label = found.components(1e-13)
+    expected_count, expected_label = expected.components(1e-13)
+    assert count == expected_count
+    # the same partition: as many pairs of labels as labels
+    assert len(set(zip(label, expected_label, strict=True))) == count
+    if not found.isolated.any():
+        A = reference.normalised(K, weights, lam)
+        np.testing.assert_allclose(
+            found.normalised_product(np.eye(n)), A, rtol=1e-11, atol=1e-13
+        )
+
+
+def test_weights_at_the_upper_bound_leave_no_negative_similarity(rng):
+    kernel = truncated(rng.normal(size=(60, 2)), 6)
+    lam = 0.3 * 60
+    weights = np.zeros(60)
+    weights[:18] = 1 / lam
+    S = kernel.similarity(weights, lam)._matrix
+    assert (S.data >= 0).all()
+    expected, _ = reference.similarity(kernel.matrix.toarray(), weights, lam)
+    np.testing.assert_allclose(S.toarray(), expected, atol=1e-15)
+
+
+def test_inverse_solves_the_shifted_system(rng):
+    kernel = truncated(rng.normal(size=(80, 2)), 6)
+    weights = np.full(80, 1 / 80)
+    similarity = kernel.similarity(weights, 16.0)
+    A = similarity.normalised_product(np.eye(80))
+    rows = rng.normal(size=(3, 80))
+    solved = similarity.inverse(1e-3)(rows)
+    np.testing.assert_allclose(solved @ (1.001 * np.eye(80) - A), rows, atol=1e-10)
+
+
+def eigenvectors(found, degrees):
+    """Orthonormal columns D^1/2 Y from the unit rows and their lengths."""
+    return (found.columns * found.lengths * np.sqrt(degrees)).T
+
+
+SPECTRA = {
+    # islands, number of clusters
+    "connected": ([0.0], 3),
+    "as many islands as clusters": ([0.0, 1e3, 2e3], 3),
+    "fewer islands than clusters": ([0.0, 1e3], 5),
+    "more islands than clusters": ([0.0, 1e3, 2e3, 3e3], 2),
+}
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.5])
+@pytest.mark.parametrize("size", [15, 150])  # solved densely, and by the inverse
+@pytest.mark.parametrize("spectrum", SPECTRA)
+def test_spectral_step_equals_the_dense_one(rng, spectrum, size, zeros):
+    shifts, n_clusters = SPECTRA[spectrum]
+    X = np.concatenate([rng.normal(size=(size, 2)) + shift for shift in shifts])
+    n = len(X)
+    weights = some_weights(rng, n, 0.2 * n, zeros)
+    sparse_one, dense_one, _ = both(truncated(X, 8), weights, 0.2 * n)
+    found = spectral_step(sparse_one, n_clusters, rng_state())
+    expected = spectral_step(dense_one, n_clusters, rng_state())
+    assert found.residual <= TOLERANCE
+    # residuals r bound eigenvalues to r^2 / gap
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-9)
+    assert (found.stray == expected.stray).all()
+    used = ~found.stray
+    ours, theirs = (
+        eigenvectors(e, s.degrees)[used]
+        for e, s in ((found, sparse_one), (expected, dense_one))
+    )
+    np.testing.assert_allclose(ours.T @ ours, np.eye(n_clusters), atol=1e-9)
+    assert subspace_angles(ours, theirs).max() < 1e-4
+    np.testing.assert_allclose(np.linalg.norm(found.columns, axis=0), 1, rtol=1e-12)
+    # G does not depend on the basis
+    np.testing.assert_allclose(
+        found.columns.T @ found.columns,
+        expected.columns.T @ expected.columns,
+        atol=1e-3,
+    )
+
+
+def test_points_without_similarity_take_the_row_of_their_nearest(rng):
+    # the last two underflow: their nearest neighbours are 100 bandwidths away
+    X = np.concatenate([rng.normal(size=(90, 2)), [[0.0, 150.0], [150.0, 0.0]]])
+    kernel = truncated(X, 8, bandwidth=1.0)
+    similarity = kernel.similarity(np.full(92, 1 / 92), 9.0)
+    assert np.flatnonzero(similarity.isolated).tolist() == [90, 91]
+    found = spectral_step(similarity, 2, rng_state())
+    assert np.flatnonzero(found.stray).tolist() == [90, 91]
+    distances = reference.squared_distances(X[90:], X[:90])
+    for i, nearest in zip((90, 91), np.argmin(distances, axis=1), strict=True):
+        assert (found.columns[:, i] == found.columns[:, nearest]).all()
+
+
+def test_points_of_negligible_degree_count_as_isolated():
+    # the first pair has similarity 1e-304: too little to divide by
+    X = np.array([[0.0], [37.4], [1e4], [1e4 + 1], [2e4], [2e4 + 1]])
+    found, expected, _ = both(truncated(X, 1, bandwidth=1.0), np.full(6, 1 / 6), 1.0)
+    assert np.flatnonzero(found.isolated).tolist() == [0, 1]
+    product = found.normalised_product(np.eye(6))
+    np.testing.assert_allclose(product, expected.normalised_product(np.eye(6)))
+    assert (product[:2] == 0).all()
+
+
+def crowded(n=700):
+    """Rings, on which eigenvalues crowd at 1."""
+    return make_circles(n, noise=0.01, factor=0.5, random_state=0)[0]
+
+
+def test_eigenvalues_that_crowd_at_one(rng):
+    X = crowded()
+    n = len(X)
+    kernel = truncated(X, 6, factor=0.5)
+    weights = some_weights(rng, n, 0.2 * n, 0.0)
+    similarity = kernel.similarity(weights, 0.2 * n)
+    found = spectral_step(similarity, 6, rng_state())
+    A = reference.normalised(kernel.as_array(), weights, 0.2 * n)
+    values, vectors = np.linalg.eigh(A)
+    assert values[-6] > 0.995
+    np.testing.assert_allclose(found.eigenvalues, values[:-7:-1], atol=1e-10)
+    assert found.residual <= TOLERANCE
+    V = eigenvectors(found, similarity.degrees)
+    residuals = A @ V - V * found.eigenvalues
+    assert np.linalg.norm(residuals, axis=0).max() <= 1.01 * TOLERANCE
+    gap = values[-6] - values[-7]
+    angle = subspace_angles(V, vectors[:, -6:]).max()
+    assert angle <= 3 * TOLERANCE / gap + 1e-6
+
+
+@pytest.mark.parametrize("n", [2000, 6000])
+def test_eigenvalues_that_crowd_within_the_shift(n):
+    # outliers of a narrow kernel: dozens of eigenvalues within 1e-10 of 1
+    X = make_blobs(n, centers=3, random_state=0)[0]
+    similarity = truncated(X, 20, factor=0.125).similarity(np.full(n, 1 / n), 0.2 * n)
+    found = spectral_step(similarity, 3, rng_state())
+    assert found.residual <= TOLERANCE
+    assert found.eigenvalues.min() > 1 - 1e-9
+
+
+@pytest.mark.parametrize("n_features", [2, 5, 20])
+@pytest.mark.parametrize("seed", range(4))
+def test_residuals_of_the_similarity_are_as_promised(seed, n_features):
+    # those of its inverse grow on the way back
+    n_clusters = 30
+    X = np.random.default_rng(seed).normal(size=(200, n_features))
+    similarity = truncated(X, 20).similarity(np.full(200, 1 / 200), 40.0)
+    found = spectral_step(similarity, n_clusters, rng_state())
+    V = eigenvectors(found, similarity.degrees).T
+    residuals = similarity.normalised_product(V) - found.eigenvalues[:, np.newaxis] * V
+    assert np.linalg.norm(residuals, axis=1).max() <= TOLERANCE
+    assert found.residual <= TOLERANCE
+
+
+@pytest.mark.parametrize("products", [2, 40, 1000])
+def test_products_first_give_the_same_as_factors_at_once(monkeypatch, products):
+    # enough of them on the way to the end of the search, or far too few
+    X = make_blobs(400, 8, centers=4, cluster_std=3.0, random_state=0)[0]
+    for data, n_clusters in ((X, 4), (crowded(), 4)):
+        n = len(data)
+        similarity = truncated(data, 8).similarity(np.full(n, 1 / n), 0.2 * n)
+        assert similarity.has_sparse_factors
+        expected = spectral_step(similarity, n_clusters, rng_state())
+        with monkeypatch.context() as limits:
+            limits.setattr(_sparse, "SMALL", 100)
+            limits.setattr(_sparse, "FEW_FEATURES", 1)
+            limits.setattr(_embedding, "_FEW_PRODUCTS", products)
+            assert not similarity.has_sparse_factors
+            found = spectral_step(similarity, n_clusters, rng_state())
+        np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-9)
+        assert max(found.residual, expected.residual) <= TOLERANCE
+        ours, theirs = (eigenvectors(e, similarity.degrees) for e in (found, expected))
+        assert subspace_angles(ours, theirs).max() < 1e-2
+
+
+def test_factors_are_made_only_when_products_do_not_suffice(monkeypatch):
+    made = []
+    inverse = _sparse.SparseSimilarity.inverse
+    monkeypatch.setattr(
+        _sparse.SparseSimilarity,
+        "inverse",
+        lambda self, shift: made.append(self.n) or inverse(self, shift),
+    )
+    X = make_blobs(1200, 12, centers=3, cluster_std=4.0, random_state=0)[0]
+    similarity = truncated(X, 10).similarity(np.full(1200, 1 / 1200), 240.0)
+    assert not similarity.has_sparse_factors
+    spectral_step(similarity, 3, rng_state())
+    assert made == []
+    rings = np.concatenate([crowded(1200), np.zeros((1200, 4))], axis=1)
+    similarity = truncated(rings, 6).similarity(np.full(1200, 1 / 1200), 240.0)
+    assert not similarity.has_sparse_factors
+    spectral_step(similarity, 4, rng_state())
+    assert made == [1200]
+
+
+def test_same_seed_same_embedding_and_a_start_changes_nothing():
+    X = crowded()
+    n = len(X)
+    similarity = truncated(X, 8).similarity(np.full(n, 1 / n), 0.2 * n)
+    first, second = (spectral_step(similarity, 5, rng_state()) for _ in range(2))
+    assert (first.columns == second.columns).all()
+    warm = spectral_step(similarity, 5, np.random.RandomState(9), start=first)
+    np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
+
+
+@pytest.mark.parametrize("factor", [0.3, 3.0])  # the second has a raised diagonal
+def test_weight_problem_equals_the_dense_one(rng, factor):
+    n, lam = 150, 0.25
+    X = make_blobs(n, 2, centers=3, cluster_std=1.5, random_state=0)[0]
+    kernel = truncated(X, 10, factor=factor)
+    K = kernel.as_array()
+    uniform = np.full(n, 1 / n)
+    columns = spectral_step(kernel.similarity(uniform, lam * n), 3, rng_state()).columns
+    Q, q = reference.weight_qp(K, columns, lam * n)
+    assert np.linalg.eigvalsh(Q)[0] >= -1e-12 * np.abs(Q).max()
+    sparse_one = WeightProblem(kernel, columns, lam * n)
+    dense_one = WeightProblem(DenseKernel(K, 1), columns, lam * n)
+    np.testing.assert_allclose(sparse_one.q, q, atol=1e-11)
+    for alpha in (uniform, some_weights(rng, n, lam * n, 0.3)):
+        assert sparse_one.merit(alpha) == pytest.approx(q @ alpha + alpha @ Q @ alpha)
+        assert sparse_one.merit(alpha) == pytest.approx(dense_one.merit(alpha))
+        np.testing.assert_allclose(
+            sparse_one.gradient(alpha), dense_one.gradient(alpha), atol=1e-11
+        )
+        np.testing.assert_allclose(
+            sparse_one.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
+        )
+    ours, theirs = (p.solve(uniform, 1e-7) for p in (sparse_one, dense_one))
+    upper = 1 / (lam * n)
+    for solution in (ours, theirs):
+        assert solution.gap <= 1e-7
+        alpha = solution.alpha
+        gap = reference.kkt_gap(Q, q, alpha, upper)
+        assert gap <= 1.01e-7 * np.abs(q).max()
+        assert _smo.kkt_gap(alpha, q + 2 * Q @ alpha, upper) == pytest.approx(
+            gap, abs=1e-12
+        )
+        assert alpha.sum() == pytest.approx(1, abs=1e-12)
+        assert ((alpha >= 0) & (alpha <= upper)).all()
+    # gaps of 1e-7 bound the distance of both values from the optimum
+    assert sparse_one.merit(ours.alpha) == pytest.approx(
+        dense_one.merit(theirs.alpha), abs=2e-7 * np.abs(q).max()
+    )
+
+
+def test_a_kernel_without_pairs_is_refused():
+    # every similarity underflows
+    X = np.arange(90.0)[:, np.newaxis]
+    kernel = truncated(X, 3, bandwidth=0.01)
+    assert isinstance(kernel, SparseKernel)
+    with pytest.raises(ValueError, match="No two points have any similarity"):
+        spectral_step(kernel.similarity(np.full(90, 1 / 90), 9.0), 2, rng_state())
+
+
+def test_full_matrix_of_too_many_points_is_refused_with_figures():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    kernel = truncated(X, 5)
+    kernel.n = 10**9
+    with pytest.raises(MemoryError, match="The kernel as a full matrix needs"):
+        kernel.as_array()
