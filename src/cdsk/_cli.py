@@ -158,7 +158,7 @@ def _run_cluster(arguments):
     _check_output("-o", arguments.output, arguments.data)
     _check_output("--plot", arguments.plot, arguments.data, arguments.output)
     if arguments.plot is not None:
-        from cdsk.plot import check_picture
+        from cdsk.plot._files import check_picture
 
         check_picture(arguments.plot)
 
@@ -176,7 +176,7 @@ def _run_cluster(arguments):
     _write(arguments.output, model)
     _summarise(model, names, seconds)
     if arguments.plot is not None:
-        from cdsk.plot import save_scatter
+        from cdsk.plot._files import save_scatter
 
         save_scatter(model, X, arguments.plot, names)
 
