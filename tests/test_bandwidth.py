@@ -85,9 +85,7 @@ def test_equal_distances_and_duplicates_are_named():
         bandwidth_from_data(many, "neighbour")
 
 
-@pytest.mark.parametrize(
-    "rule", ["auto", "neighbour", "variance", "std", "median", "local", 1.5]
-)
+@pytest.mark.parametrize("rule", ["auto", "neighbour", "variance", "std", "median", "local", 1.5])
 def test_every_rule_clusters(rule):
     X, y = make_blobs(120, 2, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     model = CDSK(3, bandwidth=rule, random_state=0).fit(X)

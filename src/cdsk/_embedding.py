@@ -168,9 +168,7 @@ def _iterative(similarity, known, missing, rng, start):
         )
     else:
         if not similarity.has_sparse_factors:
-            found = search(
-                similarity.normalised_product, block, max_steps=_FEW_PRODUCTS
-            )
+            found = search(similarity.normalised_product, block, max_steps=_FEW_PRODUCTS)
             block = np.concatenate([found.vectors, block[missing:]])
         if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:
             found = search(similarity.inverse(_SHIFT), block, max_steps=_MAX_SOLVES)

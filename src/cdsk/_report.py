@@ -153,15 +153,16 @@ def _convergence(model):
 
 
 def _eigenvalues(model):
-    values = model.eigenvalues_
-    shown = [f"{value:.4f}" for value in values]
+    # by how much they fall short of 1: narrow kernels crowd them there
+    values = 1.0 - model.eigenvalues_
+    shown = [_small(value) for value in values]
     if len(shown) > _MOST_EIGENVALUES:
         half = _MOST_EIGENVALUES // 2
         shown = [*shown[:half], "...", *shown[-half:]]
-    gaps = -np.diff(values)
+    gaps = np.diff(values)
     after = int(np.argmax(gaps)) + 1
     text = [
-        f"{' '.join(shown)}; largest gap {gaps.max():.4f}, between number "
+        f"1 minus {' '.join(shown)}; largest gap {_small(gaps.max())}, between number "
         f"{after} and {after + 1}"
     ]
     if model.n_negative_:
@@ -275,9 +276,14 @@ _CHECKS = (_warn_of_clusters, _warn_of_margins, _warn_of_choice, _warn_of_conver
 
 
 def _named(clusters):
-    """ "cluster 3", "clusters 3, 7": the first eight of them."""
+    """The clusters in words, at most eight by number."""
     names = ", ".join(map(str, clusters[:8])) + (", ..." if len(clusters) > 8 else "")
     return f"Cluster{'' if len(clusters) == 1 else 's'} {names}"
+
+
+def _small(value):
+    """Two digits of a number between 0 and 2; what rounding leaves is 0."""
+    return f"{value:.2g}" if value > 1e-12 else "0"
 
 
 def _numbers(points, digits):

@@ -46,9 +46,7 @@ class NeighbourGraph:
         i = np.repeat(np.arange(n), k)
         j = neighbours.indices.ravel()
         # both directions of every pair; the same pair may come twice
-        key, first = np.unique(
-            np.concatenate([i * n + j, j * n + i]), return_index=True
-        )
+        key, first = np.unique(np.concatenate([i * n + j, j * n + i]), return_index=True)
         self.i, self.j = key // n, key % n
         self.squared = np.tile(neighbours.distances.ravel() ** 2, 2)[first]
         self.neighbours = neighbours

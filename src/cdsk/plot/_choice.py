@@ -112,5 +112,5 @@ def _draw_matrix(ax, tried):
                 ha="center",
                 va="center",
                 size="x-small",
-                color="white" if value > 0.7 else DARK,
+                color="white" if value > 0.55 else DARK,
             )

@@ -35,8 +35,8 @@ def axes_or_current(ax):
 def palette(n_clusters):
     """Colours of the clusters, an (n_clusters, 4) array.
 
-    Ten hues; further clusters repeat them in darker and lighter shades, so that clusters
-    of neighbouring numbers differ in hue.
+    Ten hues; further clusters repeat them in darker and lighter shades, so that
+    clusters of neighbouring numbers differ in hue.
     """
     from matplotlib.colors import to_rgba_array
 
@@ -47,9 +47,10 @@ def palette(n_clusters):
     if shades:
         # 0, then one darker, one lighter, one darker still ...
         shade = number // len(base)
-        amount = 0.55 * ((shade + 1) // 2) / ((shades + 1) // 2)
-        target = (shade % 2 == 0).astype(float)[:, np.newaxis]
-        colours[:, :3] += amount[:, np.newaxis] * (target - colours[:, :3])
+        target = (shade % 2 == 0).astype(float)
+        amount = np.where(target, 0.65, 0.4) * ((shade + 1) // 2 / ((shades + 1) // 2))
+        colours[:, :3] *= 1.0 - amount[:, np.newaxis]
+        colours[:, :3] += (amount * target)[:, np.newaxis]
     return colours
 
 

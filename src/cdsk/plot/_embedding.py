@@ -2,11 +2,11 @@
 """The spectral embedding in the plane.
 
 Rows of the embedding have unit length, and those of well separated clusters are
-orthogonal: no two of c coordinates show them all. Instead every cluster gets a corner of
-a regular polygon. A row u has the shares (u'm_y)^2, divided by their sum, in the mean
-directions m_y of the clusters; the point is drawn at the mean of the corners with these
-shares. Points that lie between clusters leave the corners. Clusters that have points
-between them get neighbouring corners.
+orthogonal: no two of c coordinates show them all. Instead every cluster gets a corner
+of a regular polygon. A row u = sum_y t_y m_y of the mean directions m_y of the clusters
+is drawn at the mean of the corners with shares t_y^2, divided by their sum. Points that
+lie between clusters leave the corners. Clusters that have points between them get
+neighbouring corners.
 """
 
 import numpy as np
@@ -75,7 +75,9 @@ def mean_directions(rows, labels):
 
 def direction_shares(rows, directions):
     """Share of each direction in each row, (n, c); rows sum to 1."""
-    shares = np.square(rows @ directions.T)
+    shares = np.square(rows @ np.linalg.pinv(directions))
+    # all equal for a row that has nothing of any direction
+    shares += np.finfo(float).tiny
     return shares / shares.sum(axis=1, keepdims=True)
 
 
@@ -101,4 +103,4 @@ def _number(ax, corners):
     around = np.argsort(np.arctan2(*corners.T))
     step = -(-len(corners) // _MOST_NUMBERS)
     for y in around[::step]:
-        ax.text(*(1.1 * corners[y]), str(y), ha="center", va="center", size="small")
+        ax.text(*(1.13 * corners[y]), str(y), ha="center", va="center", size="small")

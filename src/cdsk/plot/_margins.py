@@ -41,7 +41,14 @@ def margins(model, *, ax=None, title=None):
     for y in range(n_clusters):
         bars = np.sort(values[labels == y])[::-1]
         edges = begin + np.arange(len(bars) + 1)
-        ax.stairs(bars, edges, orientation="horizontal", fill=True, color=colours[y])
+        ax.stairs(
+            *(bars, edges),
+            orientation="horizontal",
+            fill=True,
+            color=colours[y],
+            # a single bar is thinner than a pixel, and those below 0 must be seen
+            linewidth=0.4,
+        )
         middles[y] = begin + len(bars) / 2
         begin = edges[-1] + space
     ax.axvline(0.0, color=DARK, linewidth=0.8)

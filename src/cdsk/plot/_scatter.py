@@ -14,6 +14,9 @@ from cdsk.plot._common import (
 # Points along each side of the grid on which boundaries are drawn.
 _GRID = 300
 
+# Log votes beyond which a lead is as good as infinite.
+_MOST_LEAD = 30.0
+
 
 def scatter(model, X, *, ax=None, title=None, boundaries=False):
     """Draw points coloured by cluster, large and opaque where they carry weight.
@@ -107,9 +110,12 @@ def _draw_boundaries(ax, model):
     x, y = (np.linspace(*limit, _GRID) for limit in limits)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     votes = model.decision_function(grid).T
-    for label in np.flatnonzero(np.isfinite(votes).all(axis=1)):
-        # The lead of a cluster over the others changes its sign at its boundary.
-        lead = votes[label] - np.delete(votes, label, axis=0).max(axis=0)
+    for label in range(len(votes)):
+        # The lead of a cluster over the others changes its sign at its boundary. It is
+        # infinite where one side has no votes, and nothing where none has any.
+        with np.errstate(invalid="ignore"):
+            lead = votes[label] - np.delete(votes, label, axis=0).max(axis=0)
+        lead = np.nan_to_num(np.clip(lead, -_MOST_LEAD, _MOST_LEAD), nan=-_MOST_LEAD)
         if lead.min() < 0 < lead.max():
             ax.contour(
                 *(x, y, lead.reshape(_GRID, _GRID)),

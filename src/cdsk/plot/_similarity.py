@@ -3,10 +3,12 @@
 
 A picture has fewer pixels than a matrix has entries. The points of a cluster, sorted
 along the main direction of their rows of the embedding, are divided into groups, and a
-cell shows the mean similarity of two groups: no entry is left out, as in a sample of the
-points, which of a sparse matrix would show next to nothing. Only products with the
+cell shows the mean similarity of two groups: no entry is left out, as in a sample of
+the points, which of a sparse matrix would show next to nothing. Only products with the
 indicators of the groups are needed.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,8 +27,9 @@ _LEAST_POINTS = 5
 def similarity(model, X=None, *, ax=None, title=None):
     """Draw the normalised discriminative similarity, ordered by cluster.
 
-    It is the matrix whose eigenvectors are the embedding, in units of its mean. Within a
-    cluster neighbours in the embedding are side by side, and averaged in small groups.
+    It is the matrix whose eigenvectors are the embedding, in units of its mean. Within
+    a cluster neighbours in the embedding are side by side, and averaged in small
+    groups.
     Clusters are framed on the diagonal.
 
     Parameters
@@ -59,7 +62,7 @@ def similarity(model, X=None, *, ax=None, title=None):
         rasterized=True,
     )
     width = 0.9 if len(borders) <= 21 else 0.4
-    for begin, end in zip(borders, borders[1:], strict=False):
+    for begin, end in pairwise(borders):
         side = end - begin
         ax.add_patch(
             Rectangle((begin, begin), side, side, fill=False, ec=DARK, lw=width)
@@ -67,10 +70,10 @@ def similarity(model, X=None, *, ax=None, title=None):
     n = borders[-1]
     ax.set(xlim=(0, n), ylim=(n, 0), aspect="equal", title=title)
     middles = (borders[:-1] + borders[1:]) / 2
-    for axis in (ax.xaxis, ax.yaxis):
-        number_ticks(axis, middles, n / 20)
+    # columns are in the order of the rows
+    number_ticks(ax.yaxis, middles, n / 20)
     ax.tick_params(length=0)
-    ax.set(xlabel="cluster", ylabel="cluster")
+    ax.set(xticks=[], ylabel="cluster")
     return ax
 
 
@@ -100,7 +103,7 @@ def pooled_similarity(model, X=None):
     edges = np.concatenate(
         [
             np.round(np.linspace(begin, end, count, endpoint=False)).astype(int)
-            for begin, end, count in zip(borders, borders[1:], parts, strict=False)
+            for (begin, end), count in zip(pairwise(borders), parts, strict=True)
         ]
         + [borders[-1:]]
     )
