@@ -46,8 +46,9 @@ def margins(model, *, ax=None, title=None):
             orientation="horizontal",
             fill=True,
             color=colours[y],
-            # a single bar is thinner than a pixel, and those below 0 must be seen
+            # bars thinner than a pixel, as are the few below 0, must not be rounded away
             linewidth=0.4,
+            snap=False,
         )
         middles[y] = begin + len(bars) / 2
         begin = edges[-1] + space
