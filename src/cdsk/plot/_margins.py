@@ -46,7 +46,7 @@ def margins(model, *, ax=None, title=None):
             orientation="horizontal",
             fill=True,
             color=colours[y],
-            # bars thinner than a pixel, as are the few below 0, must not be rounded away
+            # bars thinner than a pixel, as the few below 0, must not be rounded away
             linewidth=0.4,
             snap=False,
         )

@@ -2,9 +2,9 @@
 """The similarity matrix ordered by cluster.
 
 A picture has fewer pixels than a matrix has entries. The points of a cluster, sorted
-along the main direction of their rows of the embedding, are divided into groups, and a
-cell shows the mean similarity of two groups: no entry is left out, as in a sample of
-the points, which of a sparse matrix would show next to nothing. Only products with the
+from one end of it to the other in the embedding, are divided into groups, and a cell
+shows the mean similarity of two groups: no entry is left out, as in a sample of the
+points, which of a sparse matrix would show next to nothing. Only products with the
 indicators of the groups are needed.
 """
 
@@ -78,14 +78,19 @@ def similarity(model, X=None, *, ax=None, title=None):
 
 
 def cluster_order(rows, labels):
-    """Points by cluster, within it along the main direction of their rows."""
+    """Points by cluster, within it along the line between two ends of its rows."""
     order = []
     for y in range(labels.max() + 1):
         members = np.flatnonzero(labels == y)
-        centred = rows[members] - rows[members].mean(axis=0)
-        main = np.linalg.eigh(centred.T @ centred)[1][:, -1]
-        order.append(members[np.argsort(centred @ main, kind="stable")])
+        # one end is far from the mean, the other far from the first
+        first = _farthest(rows[members], rows[members].mean(axis=0))
+        line = _farthest(rows[members], first) - first
+        order.append(members[np.argsort(rows[members] @ line, kind="stable")])
     return np.concatenate(order)
+
+
+def _farthest(rows, point):
+    return rows[np.argmax(np.square(rows - point).sum(axis=1))]
 
 
 def pooled_similarity(model, X=None):
