@@ -475,6 +475,13 @@ def test_bugs_keep_their_traceback(data, monkeypatch):
         _cli.main(["cluster", str(data), "-k", "3"])
 
 
+def test_report_goes_to_standard_error(cdsk, data, points):
+    status, out, err = cdsk("cluster", data, "-k", 3, "--report", "--lam", 0.2)
+    assert status == 0
+    assert out == cdsk("cluster", data, "-k", 3, "--lam", 0.2)[1]
+    assert err.endswith(CDSK(3, lam=0.2, random_state=0).fit(points).report() + "\n")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipe")
 def test_reader_that_goes_away(data):
     command = [sys.executable, "-m", "cdsk", "cluster", str(data), "-k", "3"]

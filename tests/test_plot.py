@@ -2,6 +2,7 @@
 """Pictures: what is drawn where, read back from matplotlib."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, plot
+from cdsk.plot import _choice, _common, _embedding, _files, _scatter, _similarity
 
 pytest.importorskip("matplotlib")
 
@@ -58,7 +60,7 @@ def test_one_colour_per_cluster(fitted, ax):
     plot.scatter(model, X, ax=ax)
     rings, discs = ax.collections
     order = model.support_[np.argsort(model.weights_[model.support_], kind="stable")]
-    palette = to_rgba_array(plot._COLOURS)[:, :3]
+    palette = to_rgba_array(_common.COLOURS)[:, :3]
     np.testing.assert_allclose(
         discs.get_facecolors()[:, :3], palette[model.labels_[order]]
     )
@@ -70,7 +72,7 @@ def test_one_colour_per_cluster(fitted, ax):
 
 @pytest.mark.parametrize("n_clusters", [2, 10, 11, 20, 21, 60])
 def test_colours_differ(n_clusters):
-    colours = plot._palette(n_clusters)
+    colours = _common.palette(n_clusters)
     assert colours.shape == (n_clusters, 4)
     assert len(np.unique(colours, axis=0)) == n_clusters
 
@@ -121,7 +123,7 @@ def test_boundaries_lie_between_the_clusters(ax):
     plot.scatter(model, X, ax=ax, boundaries=True)
     lines = [path for c in ax.collections[2:] for path in c.get_paths()]
     vertices = np.concatenate([path.vertices for path in lines])
-    width = np.diff(ax.get_xlim())[0] / plot._GRID
+    width = np.diff(ax.get_xlim())[0] / _scatter._GRID
     assert len(vertices) > 100
     assert np.abs(vertices[:, 0]).max() < width
 
@@ -157,8 +159,8 @@ def test_current_axes_by_default(fitted, monkeypatch):
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_saved_pictures(fitted, tmp_path, ending):
     path = tmp_path / f"picture.{ending}"
-    plot.check_picture(path)
-    plot.save_scatter(*fitted, path, ["length", "width"])
+    _files.check_picture(path)
+    _files.save_scatter(*fitted, path, ["length", "width"])
     assert path.stat().st_size > 1000
     if ending == "svg":
         text = path.read_text()
@@ -169,3 +171,243 @@ def test_without_matplotlib(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install cdsk\[plot\]"):
         plot.scatter(*fitted)
+
+
+# --- pictures of a fit --------------------------------------------------------------
+
+PICTURES = [
+    plot.embedding,
+    plot.similarity,
+    plot.margins,
+    plot.choice,
+    plot.eigenvalues,
+]
+
+
+@pytest.fixture(scope="module", params=["points", "kernel", "many"])
+def explained(request):
+    """A model and what it was fitted to."""
+    X = blobs(2)
+    if request.param == "points":
+        return CDSK(3, random_state=0).fit(X), X
+    if request.param == "kernel":
+        K = np.exp(-np.square(X[:, np.newaxis] - X).sum(axis=-1))
+        return CDSK(3, kernel="precomputed", random_state=0).fit(K), K
+    X, _ = make_blobs(390, 4, centers=80, cluster_std=0.5, random_state=0)
+    # one kernel and no rounds: so many eigenvectors take time
+    return CDSK(80, bandwidth="local", max_iter=0, random_state=0).fit(X), X
+
+
+def colours_of(model):
+    return _common.palette(model.labels_.max() + 1)
+
+
+def all_offsets(ax):
+    """Places of the points and the colours at them, in the order of the places."""
+    places = np.concatenate([c.get_offsets() for c in ax.collections])
+    rings, discs = ax.collections
+    colours = np.concatenate([rings.get_edgecolors(), discs.get_facecolors()])[:, :3]
+    order = np.lexsort(places.T)
+    return places[order], colours[order]
+
+
+def test_axes_are_returned_and_pyplot_is_left_alone(explained, ax):
+    from matplotlib import pyplot, rcParams
+
+    model, X = explained
+    before = dict(rcParams)
+    for draw in PICTURES:
+        ax = Figure().add_subplot()
+        options = {"X": X} if draw is plot.similarity else {}
+        assert draw(model, ax=ax, title="A title", **options) is ax
+        assert ax.get_title() == "A title"
+    plot.overview(model, X)
+    assert not pyplot.get_fignums()
+    assert dict(rcParams) == before
+
+
+@pytest.mark.parametrize("draw", [*PICTURES, plot.scatter, plot.overview])
+def test_pictures_without_matplotlib(fitted, monkeypatch, draw):
+    model, X = fitted
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    arguments = (model, X) if draw in (plot.scatter, plot.overview) else (model,)
+    with pytest.raises(ImportError, match=r"pip install cdsk\[plot\]"):
+        draw(*arguments)
+
+
+def test_margins_are_sorted_bars_in_the_colour_of_the_cluster(explained, ax):
+    model, _ = explained
+    plot.margins(model, ax=ax)
+    colours = colours_of(model)
+    assert len(ax.patches) == len(colours)
+    for y, bars in enumerate(ax.patches):
+        values, edges, _ = bars.get_data()
+        expected = np.sort(model.margins_[model.labels_ == y])[::-1]
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_allclose(np.diff(edges), 1.0)
+        np.testing.assert_allclose(bars.get_facecolor(), colours[y])
+    assert ax.lines[1].get_xdata()[0] == model.margins_.mean()
+    low, high = ax.get_xlim()
+    assert low <= model.margins_.min() and model.margins_.max() <= high
+
+
+def test_eigenvalues_and_their_largest_gap(explained, ax):
+    model, _ = explained
+    plot.eigenvalues(model, ax=ax)
+    curve, gap = ax.lines
+    np.testing.assert_array_equal(curve.get_ydata(), 1.0 - model.eigenvalues_)
+    assert np.diff(gap.get_ydata())[0] == pytest.approx(
+        -np.diff(model.eigenvalues_).min(), abs=1e-15
+    )
+
+
+def test_equal_eigenvalues_have_no_gap(ax):
+    model = CDSK(2, random_state=0).fit([[0.0], [1.0], [100.0], [101.0]])
+    model.eigenvalues_ = np.ones(2)
+    plot.eigenvalues(model, ax=ax)
+    assert len(ax.lines) == 1
+    assert ax.get_ylim()[1] == 1.0
+
+
+def test_two_clusters_are_shown_by_their_coordinates(ax):
+    X = blobs(2, 2)
+    model = CDSK(2, random_state=0).fit(X)
+    plot.embedding(model, ax=ax)
+    places, colours = all_offsets(ax)
+    order = np.lexsort(model.embedding_.T)
+    np.testing.assert_array_equal(places, model.embedding_[order])
+    expected = colours_of(model)[model.labels_[order], :3]
+    # points at the same place may come in any order
+    unique = np.flatnonzero(np.abs(np.diff(places, axis=0)).max(axis=1) > 0)
+    np.testing.assert_allclose(colours[unique], expected[unique])
+
+
+def test_corners_hold_pure_rows_and_edges_mixed_ones():
+    # three clusters on the axes, and a point half-way between the first two
+    rows = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]])
+    labels = np.array([0, 0, 1, 2, 1])
+    shares = _embedding.direction_shares(rows, np.eye(3))
+    np.testing.assert_allclose(shares[4], [0.36, 0.64, 0.0], atol=1e-12)
+    corners = _embedding.polygon(shares, labels)
+    np.testing.assert_allclose(np.linalg.norm(corners, axis=1), 1.0)
+    places = shares @ corners
+    np.testing.assert_allclose(places[:4], corners[[0, 0, 1, 2]], atol=1e-12)
+    np.testing.assert_allclose(places[4], 0.36 * corners[0] + 0.64 * corners[1])
+
+
+def test_mean_directions_sit_in_the_corners(explained):
+    model, _ = explained
+    directions = _embedding.mean_directions(model.embedding_, model.labels_)
+    shares = _embedding.direction_shares(directions, directions)
+    np.testing.assert_allclose(shares, np.eye(len(directions)), atol=1e-6)
+
+
+def test_related_clusters_get_neighbouring_corners():
+    # a chain 2 - 0 - 3 - 1 of clusters that share points
+    chain = np.array([2, 0, 3, 1])
+    shares = np.eye(4)
+    for a, b in pairwise(chain):
+        shares[a, b] += 0.3
+        shares[b, a] += 0.3
+    corners = _embedding.polygon(shares, np.arange(4))
+    steps = np.linalg.norm(np.diff(corners[chain], axis=0), axis=1)
+    np.testing.assert_allclose(steps, np.sqrt(2.0))
+
+
+def test_cells_are_means_of_the_normalised_similarity(explained):
+    model, X = explained
+    cells, edges, borders = _similarity.pooled_similarity(model, X)
+    order = _similarity.cluster_order(model.embedding_, model.labels_)
+    np.testing.assert_array_equal(np.sort(order), np.arange(len(order)))
+    assert (np.diff(model.labels_[order]) >= 0).all()
+    np.testing.assert_array_equal(np.diff(borders), np.bincount(model.labels_))
+    assert set(borders) <= set(edges)
+
+    K = np.array(model._kernel_of(X).as_array())
+    np.fill_diagonal(K, 0.0)
+    a = model.weights_
+    factor = a[:, np.newaxis] + a - len(a) * model.lam_ * np.outer(a, a)
+    S = 2.0 * np.maximum(factor, 0.0) * K
+    degrees = S.sum(axis=1)
+    A = S / np.sqrt(np.outer(degrees, degrees))
+    A = A[np.ix_(order, order)] / A.mean()
+    for i, j in [(0, 0), (0, 1), (len(cells) - 1, len(cells) // 2)]:
+        part = A[edges[i] : edges[i + 1], edges[j] : edges[j + 1]]
+        assert cells[i, j] == pytest.approx(part.mean(), abs=1e-9)
+
+
+def test_similarity_frames_the_clusters(explained, ax):
+    model, X = explained
+    plot.similarity(model, X, ax=ax)
+    sides = [patch.get_width() for patch in ax.patches]
+    np.testing.assert_array_equal(sides, np.bincount(model.labels_))
+    assert ax.get_xlim() == (0, len(model.labels_))
+
+
+def test_similarity_from_the_model_alone(fitted, ax):
+    model, X = fitted
+    kept = _similarity.pooled_similarity(model)
+    given = _similarity.pooled_similarity(model, X)
+    np.testing.assert_array_equal(kept[0], given[0])
+    K = np.eye(4) + 0.5
+    model = CDSK(2, kernel="precomputed", random_state=0).fit(K)
+    with pytest.raises(ValueError, match="X must be the kernel matrix"):
+        plot.similarity(model, ax=ax)
+
+
+def test_choice_shows_curves_and_agreement(fitted, ax):
+    model, _ = fitted
+    tried = model.choice_
+    plot.choice(model, ax=ax)
+    curves = {line.get_label(): line.get_ydata() for line in ax.lines}
+    np.testing.assert_array_equal(curves["score"], tried.scores)
+    np.testing.assert_array_equal(curves["balance"], tried.balance)
+    np.testing.assert_array_equal(ax.collections[0].get_array(), tried.agreement)
+    (frame,) = ax.patches
+    assert frame.get_x() + 0.5 == tried.chosen
+    written = [text.get_text() for text in ax.texts]
+    assert written == [f"{value:.2f}" for value in tried.agreement.ravel()]
+
+
+def test_choice_of_one_kernel_names_it(ax):
+    model = CDSK(3, bandwidth=2.0, random_state=0).fit(blobs(2))
+    plot.choice(model, ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["one kernel: bandwidth 2"]
+
+
+@pytest.mark.parametrize(
+    ("names", "short", "common"),
+    [
+        (["0.5 of it", "1 of it"], ["0.5", "1"], "of it"),
+        (["a x", "b y"], ["a x", "b y"], ""),
+        (["same", "other same"], ["same", "other same"], ""),
+    ],
+)
+def test_common_endings(names, short, common):
+    assert _choice.without_common_ending(names) == (short, common)
+
+
+@pytest.mark.parametrize(
+    ("options", "panels"),
+    [
+        ({}, "Points Embedding Similarity Margins Choice Eigenvalues"),
+        ({"bandwidth": 2.0}, "Margins Points Embedding Similarity Eigenvalues"),
+        ({"kernel": "precomputed"}, "Embedding Similarity Margins Eigenvalues"),
+    ],
+)
+def test_panels_of_the_overview(options, panels, tmp_path):
+    X = blobs(2)
+    if "kernel" in options:
+        X = np.exp(-np.square(X[:, np.newaxis] - X).sum(axis=-1))
+    figure = plot.overview(CDSK(3, random_state=0, **options).fit(X), X)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert [title.split()[1] for title in titles] == panels.split()
+    assert [title[5] for title in titles] == list("abcdef")[: len(titles)]
+    figure.savefig(tmp_path / "overview.png", dpi=40)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_pictures_of_few_points(n, tmp_path):
+    X = np.arange(n, dtype=float)[:, np.newaxis] ** 2
+    figure = plot.overview(CDSK(2, random_state=0).fit(X), X)
+    figure.savefig(tmp_path / "few.png", dpi=40)

@@ -116,6 +116,7 @@ def _add_cluster(commands):
     add("--seed", type=_seed, default=0, help="of the random numbers (default: 0)")
     add("--threads", type=int, metavar="N", help="how many threads (default: all)")
     add("--plot", metavar="FILE", help="draw the clusters: .png, .pdf, .svg ...")
+    add("--report", action="store_true", help="say what was chosen and what to trust")
     add("--verbose", action="store_true", help="report every round")
     command.set_defaults(run=_run_cluster)
 
@@ -158,7 +159,7 @@ def _run_cluster(arguments):
     _check_output("-o", arguments.output, arguments.data)
     _check_output("--plot", arguments.plot, arguments.data, arguments.output)
     if arguments.plot is not None:
-        from cdsk.plot import check_picture
+        from cdsk.plot._files import check_picture
 
         check_picture(arguments.plot)
 
@@ -175,8 +176,10 @@ def _run_cluster(arguments):
 
     _write(arguments.output, model)
     _summarise(model, names, seconds)
+    if arguments.report:
+        print(model.report(), file=sys.stderr)
     if arguments.plot is not None:
-        from cdsk.plot import save_scatter
+        from cdsk.plot._files import save_scatter
 
         save_scatter(model, X, arguments.plot, names)
 

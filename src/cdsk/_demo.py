@@ -32,7 +32,7 @@ def run(picture=None):
     """
     missing = None
     if picture is not None:
-        from cdsk.plot import check_picture
+        from cdsk.plot._files import check_picture
 
         try:
             check_picture(picture)

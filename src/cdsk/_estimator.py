@@ -360,19 +360,8 @@ class CDSK(ClusterMixin, BaseEstimator):
             See ``cdsk.theory.generalization_bound``.
         """
         check_is_fitted(self, "labels_")
-        if X is None and self._training is None:
-            raise ValueError(
-                "X must be the kernel matrix that the model was fitted to, since "
-                "precomputed matrices are not kept; got None."
-            )
-        if X is None:
-            X = self._training
-        else:
-            X = self.representation_.transform(self._check_data(X, reset=False))
-        n_threads = resolve_n_threads(self.n_threads)
+        K = self._kernel_of(X).as_array()
         with one_thread_if_forked():
-            candidates = self._candidates(X, check_random_state(0), n_threads)
-            K = candidates[self.choice_.chosen].kernel.as_array()
             return generalization_bound(
                 K, self.labels_, self.weights_, gamma=gamma, delta=delta
             )
@@ -458,6 +447,23 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         parameters = self.kernel_params or {}
         return [other_candidate(X, self.kernel, parameters, self.psd, rng, n_threads)]
+
+    def _kernel_of(self, X=None):
+        """The chosen kernel of the points of the fit; None: those that were kept."""
+        if X is None and self._training is None:
+            raise ValueError(
+                "X must be the kernel matrix that the model was fitted to, since "
+                "precomputed matrices are not kept; got None."
+            )
+        if X is None:
+            X = self._training
+        else:
+            X = self.representation_.transform(self._check_data(X, reset=False))
+        with one_thread_if_forked():
+            candidates = self._candidates(
+                X, check_random_state(0), resolve_n_threads(self.n_threads)
+            )
+            return candidates[self.choice_.chosen].kernel
 
     def _label(self, kernel, fit, rng):
         return assign_labels(

@@ -1,7 +1,294 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A fitted model -> a summary in words."""
+"""A fitted model -> a summary in words: what was chosen and why, and what to trust.
+
+Everything is read from the fitted attributes; nothing is computed anew from the data.
+Points are named by their row number, from 0.
+"""
+
+import textwrap
+
+import numpy as np
+
+WIDTH = 79
+_INDENT = 13
+_BAR = 20
+# A space at which no line is broken.
+_TIED = "\u00a0"
+
+# Of more clusters, the ones with the lowest margins are shown.
+MOST_CLUSTERS = 10
+# Of more eigenvalues, the first and the last.
+_MOST_EIGENVALUES = 8
+_POINTS_PER_CLUSTER = 3
+_OUTLIERS = 6
+
+# When the report warns.
+MANY_CONTRADICTED = 0.05  # share of points with a negative margin
+TINY = 0.1  # of the mean size of a cluster
+LOW_SCORE = 0.5  # of the chosen candidate
 
 
 def describe(model):
     """Text of ``CDSK.report``."""
-    return ""
+    sections = {
+        "Data": _data(model),
+        "Kernel": _kernel(model),
+        "Weights": _weights(model),
+        "Convergence": _convergence(model),
+        "Eigenvalues": _eigenvalues(model),
+        "Clusters": _clusters(model),
+        "Outliers": _outliers(model),
+        "Warnings": _warnings(model),
+    }
+    n_found = len(sizes(model.labels_))
+    lines = [f"CDSK: {len(model.labels_)} points in {n_found} clusters", ""]
+    for title, paragraphs in sections.items():
+        lines += _section(title, paragraphs)
+    return "\n".join(lines)
+
+
+def sizes(labels):
+    """Number of points of each cluster."""
+    return np.bincount(labels)
+
+
+def typical(weights, margins, members):
+    """``members`` from the most typical to the least: by margin, then by weight."""
+    return members[np.lexsort((members, -weights[members], -margins[members]))]
+
+
+def effective_number(weights):
+    """1 / sum of squares: how many equal weights would be spread as evenly."""
+    return 1.0 / np.sum(np.square(weights))
+
+
+def _section(title, paragraphs):
+    """Lines with the title in the margin; a list of lines is kept as it is."""
+    lines = []
+    for paragraph in paragraphs:
+        if isinstance(paragraph, str):
+            wrapped = textwrap.wrap(paragraph, WIDTH - _INDENT)
+            lines += [line.replace(_TIED, " ") for line in wrapped]
+        else:
+            lines += paragraph
+    first = [f"{title:<{_INDENT}}{lines[0]}".rstrip()]
+    return first + [(" " * _INDENT + line).rstrip() for line in lines[1:]]
+
+
+def _data(model):
+    n, d = len(model.labels_), model.n_features_in_
+    if model.kernel == "precomputed":
+        return [f"{n} points, given by their kernel matrix"]
+    representation = model.representation_
+    m = representation.n_components
+    form = "as they are" if m is None else f"whitened to {_count(m, 'component')}"
+    text = [f"{n} points of {_count(d, 'feature')}, {form}"]
+    if representation.cuts:
+        cuts = (
+            f"{components or 'as they are'}: {cut:.3f}"
+            + (" (chosen)" if components == (m or 0) else "")
+            for components, cut in representation.cuts.items()
+        )
+        text.append(f"Relaxed cut by number of components: {', '.join(cuts)}")
+    return text
+
+
+def _kernel(model):
+    choice = model.choice_
+    name = choice.names[choice.chosen]
+    if model.bandwidth_ is None:
+        return [name]
+    kernel = f"Gaussian, {name}"
+    if model.bandwidth == "auto" or model.n_neighbors is not None:
+        kernel += ", between nearest neighbours"
+    if np.ndim(model.bandwidth_):
+        low, middle, high = np.quantile(model.bandwidth_, [0, 0.5, 1])
+        kernel += f"; bandwidths {low:.3g} to {high:.3g}, median {middle:.3g}"
+    return [kernel, *([_curve(choice)] if len(choice.names) > 1 else [])]
+
+
+def _curve(choice):
+    """Table of the candidates with a bar for their scores, the chosen one marked."""
+    width = max(map(len, choice.names))
+    lines = [f"  {'candidate':<{width}}  score  balance"]
+    for i, name in enumerate(choice.names):
+        score = choice.scores[i]
+        bar = "#" * round(_BAR * max(score, 0.0))
+        mark = ">" if i == choice.chosen else " "
+        lines.append(
+            f"{mark} {name:<{width}}  {score:5.3f}  {choice.balance[i]:7.3f}  {bar}"
+        )
+    return lines
+
+
+def _weights(model):
+    n, support = len(model.labels_), len(model.support_)
+    text = (
+        f"{support} of {n} points carry weight ({support / n:.0%}), effective number "
+        f"{effective_number(model.weights_):.1f}; lam {model.lam_:.3g} asks for at "
+        f"least {int(np.ceil(n * model.lam_ - 1e-9))}"
+    )
+    chosen = model.lambda_choice_
+    if chosen is None:
+        return [text]
+    curve = zip(chosen.grid, chosen.curve, strict=True)
+    values = ", ".join(f"{lam:.3g}: {value:.3g}" for lam, value in curve)
+    return [
+        text,
+        f"lam by the smallest {chosen.criterion} of a sample of {chosen.n_sample} "
+        f"points ({values})",
+    ]
+
+
+def _convergence(model):
+    history = model.history_
+    if np.isnan(model.qp_gap_):
+        weights = "first weights kept"
+    else:
+        weights = f"KKT gap of the weights {model.qp_gap_:.1e}"
+    return [
+        f"{_count(model.n_iter_, 'round')}, merit {history[0]:.6g} to "
+        f"{history[-1]:.6g}, {weights}"
+    ]
+
+
+def _eigenvalues(model):
+    # by how much they fall short of 1: narrow kernels crowd them there
+    values = 1.0 - model.eigenvalues_
+    shown = [_small(value) for value in values]
+    if len(shown) > _MOST_EIGENVALUES:
+        half = _MOST_EIGENVALUES // 2
+        shown = [*shown[:half], "...", *shown[-half:]]
+    gaps = np.diff(values)
+    after = int(np.argmax(gaps)) + 1
+    text = [
+        f"1 minus {' '.join(shown)}; largest gap {_small(gaps.max())}, between number "
+        f"{after} and {after + 1}"
+    ]
+    if model.n_negative_:
+        text.append(
+            f"{_count(model.n_negative_, 'negative eigenvalue')} of the kernel split "
+            f"off; {_count(model.n_clipped_, 'pair')} of points had a negative "
+            "similarity, set to 0"
+        )
+    return text
+
+
+def _clusters(model):
+    labels, margins = model.labels_, model.margins_
+    size = sizes(labels)
+    share = np.bincount(labels, weights=model.weights_)
+    margin = np.bincount(labels, weights=margins) / size
+    shown = np.arange(len(size))
+    if len(size) > MOST_CLUSTERS:
+        shown = np.sort(np.argsort(margin, kind="stable")[:MOST_CLUSTERS])
+        note = [
+            f"{size.min()} to {size.max()} points, median {np.median(size):.0f}; mean "
+            f"margin {margin.min():.2f} to {margin.max():.2f}; the {len(shown)} "
+            f"clusters of lowest margin:"
+        ]
+    else:
+        note = []
+    digits = len(str(len(labels) - 1))
+    column = _POINTS_PER_CLUSTER * (digits + 1) + 1
+    lines = [f"   size weight margin  {'most typical':<{column}}  least typical"]
+    for y in shown:
+        order = typical(model.weights_, margins, np.flatnonzero(labels == y))
+        most = _numbers(order[:_POINTS_PER_CLUSTER], digits)
+        least = _numbers(order[::-1][:_POINTS_PER_CLUSTER], digits)
+        lines.append(
+            f"{y:2d} {size[y]:4d} {share[y]:6.1%} {margin[y]:6.2f}  "
+            f"{most:<{max(column, 12)}}  {least}"
+        )
+    return [*note, lines]
+
+
+def _outliers(model):
+    margins = model.margins_
+    lowest = np.argsort(margins, kind="stable")[:_OUTLIERS]
+    points = ", ".join(f"{i}{_TIED}({margins[i]:.2f})" for i in lowest)
+    n, empty = len(margins), len(margins) - len(model.support_)
+    return [
+        f"Lowest margins: {points}",
+        f"{np.sum(margins < 0)} of {n} margins are negative, {empty} points carry no "
+        "weight",
+    ]
+
+
+def _warnings(model):
+    found = [text for check in _CHECKS for text in check(model)]
+    return [f"- {text}" for text in found] or ["none"]
+
+
+def _warn_of_clusters(model):
+    labels = model.labels_
+    size, share = sizes(labels), np.bincount(labels, weights=model.weights_)
+    if len(size) < model.n_clusters:
+        yield f"{model.n_clusters} clusters were asked for, {len(size)} were found."
+    tiny = np.flatnonzero(size < TINY * len(labels) / model.n_clusters)
+    if len(tiny):
+        yield f"{_named(tiny)} below a tenth of the mean size: outliers, perhaps."
+    empty = np.flatnonzero(share == 0)
+    if len(empty):
+        yield f"{_named(empty)} without weight: predict never returns it."
+
+
+def _warn_of_margins(model):
+    margins, n = model.margins_, len(model.margins_)
+    contradicted = int(np.sum(margins < 0))
+    if contradicted > MANY_CONTRADICTED * n:
+        yield (
+            f"{contradicted} points ({contradicted / n:.0%}) have a negative margin: "
+            "the votes of the others contradict their label."
+        )
+    unheard = int(np.sum(margins == 0))
+    if unheard:
+        yield (
+            f"{_count(unheard, 'point')} of margin 0: no point with weight is similar "
+            "to them, or clusters tie."
+        )
+
+
+def _warn_of_choice(model):
+    choice = model.choice_
+    if len(choice.names) > 1 and choice.scores[choice.chosen] < LOW_SCORE:
+        yield (
+            f"The kernels disagree (best score {choice.scores[choice.chosen]:.2f}): "
+            "the clusters depend on the scale."
+        )
+
+
+def _warn_of_convergence(model):
+    history = model.history_
+    accepted = len(history) - 1
+    if accepted and accepted == model.n_iter_ == model.max_iter:
+        fall = history[-2] - history[-1]
+        if fall > model.tol * abs(history[-1]):
+            yield (
+                f"The rounds ended at max_iter={model.max_iter} while the merit still "
+                f"fell by {fall:.1e}."
+            )
+    if model.qp_gap_ > model.qp_tol:
+        yield f"KKT gap of the weights above qp_tol={model.qp_tol:.1e}."
+
+
+_CHECKS = (_warn_of_clusters, _warn_of_margins, _warn_of_choice, _warn_of_convergence)
+
+
+def _named(clusters):
+    """The clusters in words, at most eight by number."""
+    names = ", ".join(map(str, clusters[:8])) + (", ..." if len(clusters) > 8 else "")
+    return f"Cluster{'' if len(clusters) == 1 else 's'} {names}"
+
+
+def _small(value):
+    """Two digits of a number between 0 and 2; what rounding leaves is 0."""
+    return f"{value:.2g}" if value > 1e-12 else "0"
+
+
+def _numbers(points, digits):
+    return " ".join(f"{i:>{digits}}" for i in points)
+
+
+def _count(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"

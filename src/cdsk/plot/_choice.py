@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the kernel was chosen: curves of the criterion above the agreement matrix."""
+
+import numpy as np
+
+from cdsk.plot._common import COLOURS, DARK, axes_or_current, require_matplotlib
+
+# Heights of the matrix, of the space between it and the curves, whose own height is
+# 1, and of the legend above them.
+_HEIGHT, _SPACE, _LEGEND = 1.0, 0.12, 0.3
+
+# Up to so many candidates the agreement is written into its cell.
+_MOST_WRITTEN = 8
+
+
+def choice(model, *, ax=None, title=None):
+    """Draw score and balance of every candidate, and how far each two agree.
+
+    The curves are above, the adjusted Rand index of every two candidates below, in the
+    same columns. The chosen candidate is framed.
+
+    Parameters
+    ----------
+    model : CDSK
+        Fitted model.
+    ax : matplotlib Axes, default=None
+        Where to draw; None means the current ones of pyplot.
+    title : str, default=None
+        Title of the axes.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    require_matplotlib()
+    ax = axes_or_current(ax)
+    ax.set_title(title)
+    ax.spines[:].set_visible(False)
+    tried = model.choice_
+    if len(tried.names) == 1:
+        ax.text(
+            *(0.5, 0.5, f"one kernel: {tried.names[0]}"),
+            ha="center",
+            va="center",
+            transform=ax.transAxes,
+        )
+        ax.set(xticks=[], yticks=[])
+        return ax
+    column = np.arange(len(tried.names))
+    _draw_matrix(ax, tried)
+    _draw_curves(ax, tried, column)
+    names, common = without_common_ending(tried.names)
+    rows = -_SPACE - _HEIGHT * (column + 0.5) / len(column)
+    ax.set_xticks(column, names)
+    ax.set_yticks([0.0, 0.5, 1.0, *rows], ["0", "0.5", "1", *names])
+    ax.tick_params(length=0)
+    ax.set(xlabel=f"kernel (... {common})" if common else "kernel")
+    ax.set(xlim=(-0.5, len(column) - 0.5), ylim=(-_SPACE - _HEIGHT, 1.0 + _LEGEND))
+    return ax
+
+
+def without_common_ending(names):
+    """The names without the words that all end in, and those words."""
+    words = [name.split() for name in names]
+    shortest = min(map(len, words))
+    count = 0
+    while count + 1 < shortest and len({w[-count - 1] for w in words}) == 1:
+        count += 1
+    if not count:
+        return list(names), ""
+    return [" ".join(w[:-count]) for w in words], " ".join(words[0][-count:])
+
+
+def _draw_curves(ax, tried, column):
+    from matplotlib.patches import Rectangle
+
+    ax.axhline(0.0, color=DARK, linewidth=0.6)
+    ax.plot(column, tried.balance, color=COLOURS[1], marker="s", ms=4, label="balance")
+    ax.plot(column, tried.scores, color=COLOURS[0], marker="o", ms=5, label="score")
+    ax.legend(loc="upper right", ncols=2, frameon=False, fontsize="small", borderpad=0)
+    ax.add_patch(
+        Rectangle(
+            (tried.chosen - 0.5, -_SPACE - _HEIGHT),
+            *(1.0, _HEIGHT + _SPACE + 1.08),
+            fill=False,
+            ec=DARK,
+            lw=1.2,
+            clip_on=False,
+            zorder=3,
+        )
+    )
+
+
+def _draw_matrix(ax, tried):
+    size = len(tried.names)
+    ends = -_SPACE - _HEIGHT * np.arange(size + 1) / size
+    ax.pcolormesh(
+        *(np.arange(size + 1) - 0.5, ends, tried.agreement),
+        cmap="Blues",
+        vmin=0.0,
+        vmax=1.2,
+        edgecolors="white",
+        linewidth=0.5,
+    )
+    if size > _MOST_WRITTEN:
+        return
+    for i in range(size):
+        for j in range(size):
+            value = tried.agreement[i, j]
+            ax.text(
+                *(j, (ends[i] + ends[i + 1]) / 2, f"{value:.2f}"),
+                ha="center",
+                va="center",
+                size="x-small",
+                color="white" if value > 0.55 else DARK,
+            )

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report: its figures are those of the fitted attributes, for every kernel."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
+
+from cdsk import CDSK, _report
+from cdsk._choice import Choice
+
+
+def blobs(n=120, centers=3, seed=0):
+    return make_blobs(n, 3, centers=centers, cluster_std=0.8, random_state=seed)[0]
+
+
+def gaussian(A, B):
+    return np.exp(-np.square(A[:, np.newaxis] - B).sum(axis=-1) / 8)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model with some points of weight zero."""
+    X = np.concatenate([blobs(), np.random.default_rng(0).uniform(-9, 9, (20, 3))])
+    model = CDSK(3, random_state=0).fit(X)
+    assert 0 < len(model.support_) < len(X)
+    return model
+
+
+def section(model, title):
+    """One section of the report as a list of lines, the title left out."""
+    lines = model.report().split("\n")
+    begin = next(i for i, line in enumerate(lines) if line.startswith(title))
+    end = begin + 1
+    while end < len(lines) and lines[end].startswith(" "):
+        end += 1
+    return [line[13:] for line in lines[begin:end]]
+
+
+def words(model, title):
+    return " ".join(line.strip() for line in section(model, title))
+
+
+def changed(model, **attributes):
+    """A copy of a model with other attributes."""
+    copy = CDSK(**model.get_params())
+    copy.__dict__.update({**model.__dict__, **attributes})
+    return copy
+
+
+def test_length_and_width(model):
+    lines = model.report().split("\n")
+    assert 20 <= len(lines) <= 35
+    assert max(map(len, lines)) <= _report.WIDTH
+    assert all(line == line.rstrip() for line in lines)
+    titles = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
+    assert titles == [
+        *("Data", "Kernel", "Weights", "Convergence", "Eigenvalues", "Clusters"),
+        *("Outliers", "Warnings"),
+    ]
+
+
+def test_data(model):
+    assert model.report().startswith("CDSK: 140 points in 3 clusters\n")
+    assert words(model, "Data") == "140 points of 3 features, as they are"
+
+
+def test_candidates(model):
+    choice = model.choice_
+    rows = section(model, "Kernel")[-len(choice.names) :]
+    for i, (name, row) in enumerate(zip(choice.names, rows, strict=True)):
+        assert row.startswith("> " if i == choice.chosen else "  ")
+        rest = row[2:].removeprefix(name).split()
+        assert rest[:2] == [f"{choice.scores[i]:.3f}", f"{choice.balance[i]:.3f}"]
+        assert len("".join(rest[2:])) == round(20 * choice.scores[i])
+    low, high = model.bandwidth_.min(), model.bandwidth_.max()
+    assert f"bandwidths {low:.3g} to {high:.3g}" in words(model, "Kernel")
+    assert choice.names[choice.chosen] in words(model, "Kernel").split(";")[0]
+
+
+def test_weights(model):
+    text = words(model, "Weights")
+    effective = 1 / np.sum(model.weights_**2)
+    assert text.startswith(f"{len(model.support_)} of 140 points carry weight")
+    assert f"effective number {effective:.1f}; lam 0.2 asks for at least 28" in text
+
+
+def test_convergence_and_eigenvalues(model):
+    history = model.history_
+    assert words(model, "Convergence") == (
+        f"{model.n_iter_} rounds, merit {history[0]:.6g} to {history[-1]:.6g}, "
+        f"KKT gap of the weights {model.qp_gap_:.1e}"
+    )
+    found = re.search(r"1 minus ([^;]*); largest gap (\S+),", words(model, "Eigen"))
+    shown = [float(value) for value in found[1].split()]
+    np.testing.assert_allclose(shown, 1 - model.eigenvalues_, rtol=0.05, atol=1e-12)
+    gap = -np.diff(model.eigenvalues_).min()
+    assert float(found[2]) == pytest.approx(gap, rel=0.05, abs=1e-12)
+
+
+def test_clusters_and_outliers(model):
+    rows = section(model, "Clusters")[1:]
+    assert len(rows) == 3
+    for y, row in enumerate(rows):
+        members = np.flatnonzero(model.labels_ == y)
+        number, size, share, margin, *points = row.split()
+        assert (int(number), int(size)) == (y, len(members))
+        assert share == f"{model.weights_[members].sum():.1%}"
+        assert margin == f"{model.margins_[members].mean():.2f}"
+        points = np.array(points, dtype=int)
+        assert np.isin(points, members).all()
+        ordered = np.sort(model.margins_[members])
+        np.testing.assert_array_equal(model.margins_[points[3:]], ordered[:3])
+        np.testing.assert_array_equal(model.margins_[points[:3]], ordered[::-1][:3])
+    text = words(model, "Outliers")
+    found = re.findall(r"(\d+) \((-?\d\.\d\d)\)", text)
+    lowest = np.argsort(model.margins_, kind="stable")[: len(found)]
+    assert [int(point) for point, _ in found] == lowest.tolist()
+    assert [m for _, m in found] == [f"{model.margins_[i]:.2f}" for i in lowest]
+    n_negative, n_empty = np.sum(model.margins_ < 0), 140 - len(model.support_)
+    assert f"{n_negative} of 140 margins are negative, {n_empty} points carry" in text
+
+
+def test_typical_points_by_margin_then_weight():
+    weights = np.array([0.1, 0.3, 0.2, 0.4])
+    margins = np.array([1.0, 1.0, 0.5, -1.0])
+    order = _report.typical(weights, margins, np.array([0, 1, 2, 3]))
+    assert order.tolist() == [1, 0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bandwidth": 1.5},
+        {"bandwidth": "local"},
+        {"bandwidth": "median", "n_neighbors": 10},
+        {"kernel": "laplacian"},
+        {"kernel": "cosine"},
+        {"kernel": "polynomial", "kernel_params": {"degree": 2}},
+        {"kernel": gaussian},
+        {"kernel": gaussian, "psd": False},
+        {"kernel": "precomputed"},
+        {"kernel": "precomputed", "psd": False},
+        {"max_iter": 0},
+        {"whiten": 2},
+        {"lam": "auto"},
+        {"init": "sparse", "bandwidth": 1.5},
+    ],
+)
+def test_every_kernel(options):
+    X = blobs()
+    if options.get("kernel") == "precomputed":
+        X = gaussian(X, X)
+    with warnings.catch_warnings():
+        # what is wrong with such a kernel is not the matter here
+        warnings.simplefilter("ignore")
+        model = CDSK(3, random_state=0, **options).fit(X)
+    text = model.report()
+    assert "nan" not in text
+    assert len(text.split("\n")) <= 35
+    if len(model.choice_.names) == 1:
+        assert "candidate" not in text
+        assert model.choice_.names[0] in words(model, "Kernel")
+
+
+def test_given_by_a_matrix():
+    X = blobs()
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(gaussian(X, X))
+    assert words(model, "Data") == "120 points, given by their kernel matrix"
+    assert words(model, "Kernel") == "precomputed"
+
+
+def test_negative_eigenvalues():
+    rng = np.random.default_rng(0)
+    K = gaussian(blobs(), blobs()) + 0.2 * rng.random((120, 120))
+    model = CDSK(3, kernel="precomputed", random_state=0).fit((K + K.T) / 2)
+    assert model.n_negative_ > 0
+    text = words(model, "Eigenvalues")
+    assert f"{model.n_negative_} negative eigenvalues of the kernel" in text
+    assert f"{model.n_clipped_} pair" in text
+
+
+def test_the_first_weights_kept():
+    model = CDSK(3, max_iter=0, random_state=0).fit(blobs())
+    assert words(model, "Convergence").endswith("first weights kept")
+    assert "0 rounds" in words(model, "Convergence")
+
+
+def test_the_chosen_lambda():
+    model = CDSK(3, lam="auto", random_state=0).fit(blobs())
+    chosen = model.lambda_choice_
+    text = words(model, "Weights")
+    assert f"smallest {chosen.criterion} of a sample of {chosen.n_sample}" in text
+    assert f"{chosen.lam:.3g}: {chosen.curve.min():.3g}" in text
+
+
+def test_cuts_of_the_representations():
+    X, _ = load_digits(n_class=3, return_X_y=True)
+    model = CDSK(3, random_state=0).fit(X)
+    text = words(model, "Data")
+    cuts = model.representation_.cuts
+    assert f"as they are: {cuts[0]:.3f} (chosen)" in text
+    assert f"20: {cuts[20]:.3f}" in text
+    model = CDSK(3, whiten=20, random_state=0).fit(X)
+    assert (
+        words(model, "Data") == "537 points of 64 features, whitened to 20 components"
+    )
+
+
+def test_eighty_clusters():
+    X, _ = make_blobs(390, 4, centers=80, cluster_std=0.5, random_state=0)
+    # one kernel and no rounds: so many eigenvectors take time
+    model = CDSK(80, bandwidth="local", max_iter=0, random_state=0).fit(X)
+    lines = model.report().split("\n")
+    assert 20 <= len(lines) <= 40
+    assert max(map(len, lines)) <= _report.WIDTH
+    margin = np.bincount(model.labels_, model.margins_) / np.bincount(model.labels_)
+    rows = section(model, "Clusters")[-_report.MOST_CLUSTERS :]
+    shown = [int(row.split()[0]) for row in rows]
+    hidden = np.delete(margin, shown)
+    assert margin[shown].max() <= hidden.min()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_few_points(n):
+    model = CDSK(2, random_state=0).fit(np.arange(n)[:, np.newaxis] ** 2.0)
+    assert f"CDSK: {n} points" in model.report()
+
+
+# --- warnings -----------------------------------------------------------------------
+
+
+def test_no_warnings():
+    X, _ = make_moons(300, noise=0.05, random_state=0)
+    model = CDSK(2, bandwidth=0.2, random_state=0).fit(X)
+    assert words(model, "Warnings") == "none"
+
+
+def test_warnings_of_margins(model):
+    margins = np.full(140, 0.5)
+    margins[:8], margins[8:10] = -0.1, 0.0
+    text = words(changed(model, margins_=margins), "Warnings")
+    assert "8 points (6%) have a negative margin" in text
+    assert "2 points of margin 0" in text
+
+
+def test_warnings_of_clusters(model):
+    labels = np.zeros(140, dtype=np.int64)
+    labels[-2:] = 1
+    weights = np.where(labels == 0, 1 / 138, 0.0)
+    odd = changed(model, labels_=labels, weights_=weights)
+    text = words(odd, "Warnings")
+    assert "3 clusters were asked for, 2 were found" in text
+    assert "Cluster 1 below a tenth of the mean size" in text
+    assert "Cluster 1 without weight" in text
+
+
+def test_warning_of_kernels_that_disagree(model):
+    scores = np.array([0.31, 0.3])
+    choice = Choice(("a", "b"), scores, np.ones(2), np.eye(2), 0)
+    text = words(changed(model, choice_=choice), "Warnings")
+    assert "The kernels disagree (best score 0.31)" in text
+
+
+def test_warnings_of_convergence():
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1"):
+        model = CDSK(3, bandwidth=2.0, max_iter=1, random_state=0).fit(blobs())
+    fall = model.history_[-2] - model.history_[-1]
+    text = words(model, "Warnings")
+    assert f"ended at max_iter=1 while the merit still fell by {fall:.1e}" in text
+    text = words(changed(model, qp_gap_=1e-3), "Warnings")
+    assert "KKT gap of the weights above qp_tol=1.0e-04" in text
+
+
+def test_names_of_many_clusters_are_shortened():
+    assert _report._named([3]) == "Cluster 3"
+    assert _report._named(range(12)) == "Clusters 0, 1, 2, 3, 4, 5, 6, 7, ..."
