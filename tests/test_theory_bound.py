@@ -225,6 +225,11 @@ def test_method_of_a_fitted_model(bandwidth, dtype):
     X = make_blobs(90, 3, centers=3, random_state=0)[0].astype(dtype)
     model = CDSK(3, bandwidth=bandwidth, random_state=0).fit(X)
     K = cdsk.gaussian_gram(X, model.bandwidth_)
+    if bandwidth == "auto":
+        K = model._kernel_of(X).as_array()
+        near = reference.nearest(X, X, 21)[:, 1:]
+        expected = reference.truncated_gram(X, model.bandwidth_, near)
+        np.testing.assert_allclose(K - np.diag(np.diag(K)), expected, atol=1e-6)
     expected = generalization_bound(
         K, model.labels_, model.weights_, gamma=2.0, delta=0.1
     )

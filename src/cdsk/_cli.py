@@ -103,7 +103,7 @@ def _add_cluster(commands):
     add(
         "--lam",
         type=float,
-        default=0.3,
+        default=0.2,
         help="smaller gives weight to fewer points, in (0, 1] (default: %(default)s)",
     )
     add(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -245,6 +246,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         choice = choose(names, partitions, self.n_clusters)
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
+        if fit.complaint is not None:
+            warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
         _warn_of_stray_points(fit.embedding.stray)
 
         self.labels_ = labels

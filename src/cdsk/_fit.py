@@ -9,11 +9,9 @@ and ends the loop, so the history never increases.
 """
 
 import time
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._embedding import Embedding, spectral_step
 from cdsk._weights import WeightProblem
@@ -28,6 +26,9 @@ class Fit:
     history: list[float]
     n_iter: int
     qp_gap: float
+    # What to warn of, None if the rounds converged. The caller knows whether this fit
+    # is the one that counts.
+    complaint: str | None
 
 
 @dataclass
@@ -93,13 +94,12 @@ def alternate(
         weights, embedding, problem = step.alpha, new_embedding, new_problem
         qp_gap = step.gap
         history.append(merit)
+    complaint = None
     if not converged:
-        warnings.warn(
+        complaint = (
             f"The alternation did not converge in max_iter={max_iter} rounds: in the "
             f"last one the merit fell by {history[-2] - history[-1]:.1e} to "
             f"{history[-1]:.6g}, expected at most tol={tol:.1e} of the largest linear "
-            f"term, {problem.scale:.2g}.",
-            ConvergenceWarning,
-            stacklevel=2,
+            f"term, {problem.scale:.2g}."
         )
-    return Fit(weights, embedding, history, n_iter, qp_gap)
+    return Fit(weights, embedding, history, n_iter, qp_gap, complaint)
