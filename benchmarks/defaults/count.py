@@ -6,8 +6,8 @@ usage: python benchmarks/defaults/count.py DATA [--cap 800] [--out docs/results]
 DATA is a folder as benchmarks/sets.py describes it; its sets were used to design the
 rule. Those of scikit-learn, which follow, were not. Labels are used for scores only.
 Rules based on k-means see the first 50 principal components where there are more
-features: the same partitions, sooner. Writes count.csv (every set) and prints the tables
-of count.md.
+features, which takes them a tenth of the time. Writes count.csv (every set) and prints
+the tables of count.md.
 """
 
 import argparse

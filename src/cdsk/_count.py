@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``suggest_n_clusters``: how many clusters the data fall into.
 
-On the graph of the 20 nearest neighbours with Gaussian weights, let l_1 >= l_2 >= ... be
-the eigenvalues of the normalised similarity. If there are c clusters, c of them are
+On the graph of the 20 nearest neighbours with Gaussian weights, let l_1 >= l_2 >= ...
+be the eigenvalues of the normalised similarity. If there are c clusters, c of them are
 near 1: 1 - l_c is about the cut between the clusters, 1 - l_{c+1} the least cut within
 one. Their ratio says how much harder it is to split once more,
 
@@ -29,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from cdsk._candidates import NEIGHBOURS
-from cdsk._embedding import NEGLIGIBLE_EDGE, Embedding, spectral_step
+from cdsk._embedding import NEGLIGIBLE_EDGE, spectral_step
 from cdsk._estimator import CDSK
 from cdsk._fork import one_thread_if_forked
 from cdsk._labels import assign_labels
@@ -191,7 +191,7 @@ def _embeddings(X, n_vectors, rng, n_threads):
             "X must hold different points; got data in which every point has "
             f"{min(SCALE_NEIGHBOUR, len(X) - 1)} or more duplicates."
         )
-    embeddings: list[Embedding] = []
+    embeddings = []
     for factor in FACTORS:
         similarity = _without_outliers(graph.kernel(factor * scales, n_threads))
         start = embeddings[-1] if embeddings else None

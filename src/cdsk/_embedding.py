@@ -171,7 +171,14 @@ def _iterative(similarity, known, missing, rng, start):
             found = search(similarity.normalised_product, block, max_steps=_FEW_PRODUCTS)
             block = np.concatenate([found.vectors, block[missing:]])
         if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:
-            found = search(similarity.inverse(_SHIFT), block, max_steps=_MAX_SOLVES)
+            # A residual of the inverse is at most four times as large in A: neither the
+            # shifted matrix nor its eigenvalues exceed 2.
+            found = search(
+                similarity.inverse(_SHIFT),
+                block,
+                tol=TOLERANCE / 4,
+                max_steps=_MAX_SOLVES,
+            )
             found = _of_the_similarity(similarity, found)
     residual = float(found.residuals.max())
     if residual > TOLERANCE:
