@@ -6,15 +6,13 @@ be the eigenvalues of the normalised similarity. If there are c clusters, c of t
 near 1: 1 - l_c is about the cut between the clusters, 1 - l_{c+1} the least cut within
 one. Their ratio says how much harder it is to split once more,
 
-    gap(c) = mean over scales of log (1 - l_{c+1} + e) / (1 - l_c + e),
+    score(c) = mean over scales of log (1 - l_{c+1} + e) / (1 - l_c + e),
 
-where e is a cut so small that a smaller one would mean nothing. If the clusters are
-really there, the partition into c does not depend on the scale either,
-
-    agreement(c) = mean ARI of the partitions at neighbouring scales.
-
-The suggestion is the c with the largest product. Eigenvectors are nested, so one
-spectral step per scale serves every c. docs/results/count.md has the measurements.
+where e is a cut so small that a smaller one would mean nothing. The suggestion is the c
+with the largest score: its gap is wide, and at every scale. Eigenvectors are nested, so
+one spectral step per scale serves every c, and their partitions come almost for free:
+if the clusters are really there, those of neighbouring scales agree. That agreement is
+told but has no say; docs/results/count.md has the measurements.
 """
 
 import itertools
@@ -61,12 +59,13 @@ class CountChoice:
     candidates : ndarray of shape (n_candidates,)
         Numbers of clusters that were compared, in increasing order.
     scores : ndarray of shape (n_candidates,)
-        ``gaps * agreement``.
-    gaps : ndarray of shape (n_candidates,)
+        Mean of the gaps over the scales.
+    gaps : ndarray of shape (n_scales, n_candidates)
         Logarithm of the ratio of the cut that one more cluster would need to the cut
         that this number needs; at least 0.
     agreement : ndarray of shape (n_candidates,)
-        Mean adjusted Rand index of the partitions at neighbouring scales.
+        Mean adjusted Rand index of the partitions at neighbouring scales: near 1 if
+        the clusters do not depend on the scale.
     eigenvalues : ndarray of shape (n_scales, largest candidate + 1)
         Leading eigenvalues of the normalised similarity, largest first.
     factors : tuple of float
@@ -145,8 +144,7 @@ def suggest_n_clusters(
         partitions = [_partitions(embedding, candidates) for embedding in embeddings]
     eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
     gaps = _gaps(eigenvalues, candidates)
-    agreement = _agreement(partitions)
-    scores = gaps * agreement
+    scores = gaps.mean(axis=0)
     if (eigenvalues == 1).all():
         warnings.warn(
             "The neighbour graph has more components than the largest candidate, "
@@ -162,7 +160,7 @@ def suggest_n_clusters(
         candidates=candidates,
         scores=scores,
         gaps=gaps,
-        agreement=agreement,
+        agreement=_agreement(partitions),
         eigenvalues=eigenvalues,
         factors=FACTORS,
     )
@@ -234,11 +232,13 @@ def _partitions(embedding, candidates):
 
 
 def _gaps(eigenvalues, candidates):
+    """Log ratios of cuts (n_scales, n_candidates)."""
     cuts = np.log(1.0 - np.minimum(eigenvalues, 1.0) + SMALLEST_CUT)
-    return np.mean(cuts[:, candidates] - cuts[:, candidates - 1], axis=0)
+    return cuts[:, candidates] - cuts[:, candidates - 1]
 
 
 def _agreement(partitions):
+    """Mean ARI of neighbouring scales; ``partitions`` has a list per scale."""
     pairs = list(itertools.pairwise(partitions))
     return np.array(
         [
