@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 
 import cdsk
 from cdsk import suggest_n_clusters
-from cdsk._count import FACTORS, SMALLEST_CUT, _agreement, _gaps
+from cdsk._count import FACTORS, _agreement, _gaps
 
 
 def blobs(n_clusters, size=40, seed=0):
@@ -35,6 +35,11 @@ def test_curved_clusters_are_counted():
     assert suggest_n_clusters(X, random_state=0).n_clusters == 2
     X, _ = make_circles(400, noise=0.04, factor=0.4, random_state=0)
     assert suggest_n_clusters(X, random_state=0).n_clusters == 2
+
+
+def test_many_points_do_not_hide_the_gap():
+    X, _ = make_moons(4000, noise=0.1, random_state=0)
+    assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 2
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +72,12 @@ def test_curves(choice):
 
 def test_gaps_are_ratios_of_cuts():
     eigenvalues = np.array([[1.0, 0.99, 0.9, 0.2], [1.0, 1.0, 0.5, 0.4]])
-    e = SMALLEST_CUT
+    e = 1e-3
     expected = [
         np.log([(0.1 + e) / (0.01 + e), (0.8 + e) / (0.1 + e)]),
         np.log([(0.5 + e) / e, (0.6 + e) / (0.5 + e)]),
     ]
-    assert _gaps(eigenvalues, np.array([2, 3])) == pytest.approx(np.array(expected))
+    assert _gaps(eigenvalues, np.array([2, 3]), e) == pytest.approx(np.array(expected))
 
 
 def test_agreement_is_that_of_neighbouring_scales():
