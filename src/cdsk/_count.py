@@ -92,7 +92,7 @@ def suggest_n_clusters(
     random_state: int | np.random.RandomState | None = None,
     n_threads: int | None = None,
 ) -> CountChoice:
-    """Number of clusters suggested by eigengaps and stability, without labels.
+    """Number of clusters suggested by eigengaps at several scales, without labels.
 
     Parameters
     ----------
