@@ -28,6 +28,7 @@ def test_example_prints_what_is_said(code, expected):
 @pytest.mark.parametrize(
     "module",
     [
+        "_count",
         "_estimator",
         "_gaussian",
         "_include",

@@ -17,7 +17,7 @@ X = make_blobs(300, 5, centers=3, cluster_std=3.0, random_state=0)[0]
 K = cdsk.gaussian_gram(X, 2.0)
 p = np.random.default_rng(0).normal(size=300)
 qp = cdsk.solve_qp(K, p, 0.02, tol=1e-9)
-model = CDSK(3, random_state=0).fit(X)
+model = CDSK(3, qp_tol=1e-8, random_state=0).fit(X)
 np.savez(sys.argv[1], level=_kernel.simd_level(), K=K, x=qp.x, gap=qp.gap,
          labels=model.labels_, weights=model.weights_, votes=model.decision_function(X))
 """

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel clustering that learns its own similarity."""
 
+from cdsk._count import CountChoice, suggest_n_clusters
 from cdsk._estimator import CDSK
 from cdsk._gaussian import gaussian_gram, gaussian_rows, similarity_matrix
 from cdsk._include import get_include
@@ -12,6 +13,7 @@ from cdsk._version import __version__
 
 __all__ = [
     "CDSK",
+    "CountChoice",
     "LambdaChoice",
     "QPResult",
     "SparseStart",
@@ -23,4 +25,5 @@ __all__ = [
     "similarity_matrix",
     "solve_qp",
     "sparse_start",
+    "suggest_n_clusters",
 ]
