@@ -263,13 +263,13 @@ def partition_scores(partitions, n_clusters):
 
     def balance(labels):
         shares = [np.mean(labels == y) for y in set(labels)]
-        return np.prod([share**-share for share in shares]) / n_clusters
+        effective = np.prod([share**-share for share in shares])
+        return (effective - 1) / (n_clusters - 1)
 
     b = [balance(p) for p in partitions]
     return np.array(
         [
-            balance(p)
-            * sum(w * adjusted_rand(p, q) for w, q in zip(b, partitions, strict=True))
+            sum(w * adjusted_rand(p, q) for w, q in zip(b, partitions, strict=True))
             / sum(b)
             for p in partitions
         ]

@@ -44,8 +44,8 @@ def test_scores_are_those_of_the_definition(rng):
 
 def test_balance_is_one_for_equal_clusters_and_least_for_a_single_one():
     choice = chosen([THIRDS, np.zeros(N, dtype=int), outliers(3, 5)])
-    np.testing.assert_allclose(choice.balance[:2], [1, 1 / 3], rtol=1e-14)
-    assert 1 / 3 < choice.balance[2] < 0.4
+    np.testing.assert_allclose(choice.balance[:2], [1, 0], atol=1e-14)
+    assert 0 < choice.balance[2] < 0.1
 
 
 def test_the_partition_in_the_middle_wins():
@@ -105,10 +105,16 @@ def test_ties_of_two_groups_go_to_the_first(count):
 def test_a_single_candidate_is_chosen():
     choice = chosen([outliers(1, 2)])
     assert choice.chosen == 0
-    np.testing.assert_allclose(choice.scores, choice.balance)
+    np.testing.assert_allclose(choice.scores, 1)
+
+
+def test_everything_in_one_cluster_is_no_division_by_zero():
+    choice = chosen([np.zeros(N, dtype=int)] * 3)
+    assert choice.chosen == 0
+    assert (choice.scores == 0).all()
 
 
 def test_clusters_left_empty_count_as_imbalance():
     # numbers 0 and 2 only
     halves = 2 * (np.arange(N) // 60)
-    np.testing.assert_allclose(chosen([halves]).balance, 2 / 3)
+    np.testing.assert_allclose(chosen([halves]).balance, 1 / 2)

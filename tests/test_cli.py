@@ -304,7 +304,7 @@ def test_defaults_are_those_of_the_estimator():
     for name in ("bandwidth", "lam", "max_iter"):
         assert getattr(arguments, name) == defaults[name].default
     assert arguments.threads == defaults["n_threads"].default
-    assert tuple(_cli.RULES) == tuple(RULES)
+    assert tuple(_cli.RULES) == ("auto", *RULES)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -8,7 +8,8 @@ from cdsk import CDSK, _memory
 def test_too_large_a_matrix_is_refused_before_it_is_made(monkeypatch, rng):
     monkeypatch.setattr(_memory, "available_bytes", lambda: 79_999)
     X = rng.normal(size=(100, 2))
-    for call in (lambda: CDSK(2).fit(X), lambda: cdsk.gaussian_gram(X, 1.0)):
+    fit = CDSK(2, bandwidth=1.0).fit
+    for call in (lambda: fit(X), lambda: cdsk.gaussian_gram(X, 1.0)):
         with pytest.raises(MemoryError, match=r"80,000 bytes .* only 79,999 .*float32"):
             call()
     cdsk.gaussian_gram(X.astype(np.float32), 1.0)

@@ -206,8 +206,10 @@ def rules(options):
             columns = np.array([extras[key] for key in keys]).T
             chosen = {
                 "medoid": np.argmax(agreement.sum(axis=1)),
-                "medoid, votes weighted by balance": np.argmax(agreement @ balance),
-                "medoid, both weighted (chosen)": choice.chosen,
+                "medoid, votes weighted by balance (default)": choice.chosen,
+                "the same, times its own balance": np.argmax(
+                    balance * (agreement @ balance)
+                ),
             }
             if name.startswith("20 neighbours, 0.125 - 0.7"):
                 narrow = [i for i in reversed(range(len(keys))) if balance[i] >= 0.8]

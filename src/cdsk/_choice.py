@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several partitions of the same points -> the one that the others speak for.
 
-Every partition votes for every other with their adjusted Rand index, and a vote counts
-as much as both are balanced:
+Every partition votes for every other with their adjusted Rand index, and its vote
+counts as much as it is balanced:
 
-    score_i = b_i sum_j b_j ARI(i, j) / sum_j b_j,     b = exp(entropy of sizes) / c
+    score_i = sum_j b_j ARI(i, j) / sum_j b_j
+    b_j = (exp(entropy of the sizes of j) - 1) / (c - 1)
 
 The partition with the highest score is the *medoid*. Scales at which the clusters are
 really there agree with each other; a kernel too narrow or too wide finds something of
-its own. A partition that cuts off a few outliers agrees with its like for the wrong
-reason, which is what b is for. Only partitions are compared: no labels, no distances,
-nothing that depends on the unit of a kernel. docs/defaults.md has the measurements.
+its own. Partitions that cut off a few outliers agree with their like for the wrong
+reason, which is what b is for: it is 1 for clusters of equal size and 0 if one holds
+all points. Only partitions are compared: no labels, no distances, nothing that depends
+on the unit of a kernel. docs/defaults.md has the measurements.
 """
 
 from dataclasses import dataclass
@@ -29,9 +31,10 @@ class Choice:
     names : tuple of str
         The candidates.
     scores : ndarray of shape (n_candidates,)
-        Agreement of each candidate with all, weighted by balance; the largest wins.
+        Mean agreement of each candidate with all, weighted by their balance; the
+        largest wins.
     balance : ndarray of shape (n_candidates,)
-        Effective number of clusters over their number, between 1 / c and 1.
+        Effective number of clusters beyond the first over n_clusters - 1, from 0 to 1.
     agreement : ndarray of shape (n_candidates, n_candidates)
         Adjusted Rand index of every two candidates.
     chosen : int
@@ -55,12 +58,16 @@ def choose(names, partitions, n_clusters):
             agreement[i, j] = agreement[j, i] = adjusted_rand_score(
                 partitions[i], partitions[j]
             )
-    scores = balance * (agreement @ balance) / balance.sum()
-    return Choice(tuple(names), scores, balance, agreement, int(np.argmax(scores)))
+    # the tiny one: all may have put every point in one cluster
+    scores = agreement @ balance / max(balance.sum(), np.finfo(float).tiny)
+    # the first of equal ones, rounding aside
+    chosen = int(np.flatnonzero(scores >= scores.max() - 1e-12)[0])
+    return Choice(tuple(names), scores, balance, agreement, chosen)
 
 
 def _balance(labels, n_clusters):
-    """exp(entropy of the cluster sizes) / n_clusters."""
+    """(exp(entropy of the cluster sizes) - 1) / (n_clusters - 1)."""
     share = np.bincount(labels) / len(labels)
     share = share[share > 0]
-    return float(np.exp(-np.sum(share * np.log(share))) / n_clusters)
+    effective = np.exp(-np.sum(share * np.log(share)))
+    return float(max(effective - 1.0, 0.0) / (n_clusters - 1))
