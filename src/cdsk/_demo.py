@@ -46,8 +46,8 @@ def run(picture=None):
     models = _compare("noisy moons", moons, truth)
     print(
         "\nNoise points are not scored. All methods use their defaults, but for the "
-        "bandwidth of\nscikit-learn's spectral clustering: half the mean distance to the "
-        "7th neighbour."
+        "bandwidth of\nscikit-learn's spectral clustering: half the mean distance to "
+        "the 7th neighbour."
     )
     if missing is not None:
         print(f"No picture was made. {missing}")
