@@ -360,11 +360,45 @@ class FitMemory(Line):
     def __init__(self, dtype, *, quick):
         self.n = 800 if quick else 8000
         self.X = data.blobs(self.n, dtype=dtype)[0]
+        self.bandwidth = data.bandwidth(self.X)
         self.matrix_bytes = self.n**2 * self.X.itemsize
         self.what = f"peak memory of a fit, {np.dtype(dtype)}, n={self.n}"
 
     def ours(self, n_threads):
-        return CDSK(data.CLUSTERS, random_state=0, n_threads=n_threads).fit(self.X)
+        model = CDSK(
+            data.CLUSTERS,
+            bandwidth=self.bandwidth,
+            random_state=0,
+            n_threads=n_threads,
+        )
+        return model.fit(self.X)
+
+
+class DefaultFit(Line):
+    """The default fit, which tries six kernels, against one spectral clustering."""
+
+    peer_name = "SpectralClustering"
+    measure = "ARI"
+    at_most = True
+    target = 4.0
+
+    def __init__(self, *, quick):
+        self.X, self.y = data.blobs(400 if quick else 2000)
+        self.gamma = 0.5 / data.bandwidth(self.X) ** 2
+        n, d = self.X.shape
+        self.what = f"default fit, six kernels, n={n} d={d} c={data.CLUSTERS}"
+
+    def ours(self, n_threads):
+        model = CDSK(data.CLUSTERS, random_state=0, n_threads=n_threads)
+        return model.fit(self.X)
+
+    def peer(self, n_threads):
+        peer = SpectralClustering(data.CLUSTERS, gamma=self.gamma, random_state=0)
+        return peer.fit(self.X)
+
+    def quality(self, ours, peer):
+        found = [adjusted_rand_score(self.y, m.labels_) for m in (ours, peer)]
+        return *found, ""
 
 
 LINES = {
@@ -380,6 +414,7 @@ LINES = {
     "spectral-equal": partial(SpectralStep, True),
     "fit-blobs": partial(Fit, "blobs"),
     "fit-digits": partial(Fit, "digits"),
+    "fit-default": DefaultFit,
     "predict": Predict,
     "import": Import,
     "memory-f64": partial(FitMemory, np.float64),
