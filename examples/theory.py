@@ -57,7 +57,7 @@ def bounds():
     }
     for name, (X, y) in data.items():
         n, c = len(X), len(np.unique(y))
-        model = CDSK(c, random_state=0).fit(X)
+        model = CDSK(c, bandwidth="neighbour", lam=0.3, random_state=0).fit(X)
         show(name, n, model.generalization_bound())
         near = kneighbors_graph(X, 7, include_self=True).toarray() > 0
         K = gaussian_gram(X, model.bandwidth_)

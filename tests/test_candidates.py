@@ -164,3 +164,15 @@ def test_bound_is_that_of_the_chosen_kernel():
     expected = cdsk.theory.generalization_bound(K, model.labels_, model.weights_)
     assert model.generalization_bound() == expected
     assert model.generalization_bound(X) == expected
+
+
+def test_psd_of_a_truncated_kernel_is_respected(rng):
+    X = rng.normal(size=(80, 2))
+    split, raised, as_it_is = (
+        CDSK(3, bandwidth=2.0, n_neighbors=7, psd=psd, random_state=0).fit(X)
+        for psd in (False, None, True)
+    )
+    assert split.n_negative_ > 0
+    assert raised.n_negative_ == as_it_is.n_negative_ == 0
+    assert raised._kernel_of().diagonal[0] > 1
+    assert (as_it_is._kernel_of().diagonal == 1).all()

@@ -259,3 +259,14 @@ def test_memory_stays_far_below_a_full_matrix(n_features, max_iter):
         tracemalloc.stop()
     assert peak < 8 * n * n / 3
     assert set(model.labels_) == {0, 1, 2}
+
+
+def test_the_model_keeps_its_own_points_and_parameters():
+    X, _ = unequal_blobs()
+    given = X.copy()
+    model = fit(given, 3)
+    votes, bound = model.decision_function(X), model.generalization_bound()
+    given[:] = 0.0
+    model.set_params(bandwidth="std", n_neighbors=5)
+    assert (model.decision_function(X) == votes).all()
+    assert model.generalization_bound() == bound

@@ -215,3 +215,10 @@ def test_bad_arguments(blobs, options, message):
 def test_bad_lam(blobs):
     with pytest.raises(ValueError, match=r"lam must be a number > 0 .* got 'best'"):
         CDSK(4, lam="best").fit(blobs)
+
+
+def test_stability_of_too_few_points_is_refused(rng):
+    with pytest.raises(
+        ValueError, match=r"at least 2 \* n_clusters = 6 samples; got 5"
+    ):
+        select_lambda(rng.normal(size=(5, 2)), 3, criterion="stability")

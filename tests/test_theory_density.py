@@ -164,3 +164,10 @@ def test_bad_parameters_are_refused(blobs, parameters, message):
 def test_one_class_is_refused(blobs):
     with pytest.raises(ValueError, match="at least 2 classes; got 1"):
         KernelDensityClassifier().fit(blobs[0], np.zeros(150))
+
+
+def test_probabilities_sum_to_one_however_far():
+    model = KernelDensityClassifier(bandwidth=1.0)
+    model.fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1])
+    far = model.predict_proba([[1e6], [1e8], [1e9]])
+    np.testing.assert_allclose(far, 0.5)

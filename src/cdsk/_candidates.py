@@ -53,9 +53,10 @@ def rbf_candidates(X, bandwidth, n_neighbors, psd, rng, n_threads):
         values = {"local": LOCAL_FACTOR}
     else:
         value = _resolve(X, bandwidth)
-        return [_truncated(graph, f"bandwidth {value:.4g}", value, None, n_threads)]
+        name = f"bandwidth {value:.4g}"
+        return [_truncated(graph, name, value, None, psd, rng, n_threads)]
     return [
-        _truncated(graph, name, factor * scales, factor, n_threads)
+        _truncated(graph, name, factor * scales, factor, psd, rng, n_threads)
         for name, factor in values.items()
     ]
 
@@ -92,16 +93,25 @@ def _full(X, bandwidth, psd, rng, n_threads):
     return Candidate(name, value, kernel, make_votes)
 
 
-def _truncated(graph, name, bandwidth, factor, n_threads):
+def _truncated(graph, name, bandwidth, factor, psd, rng, n_threads):
     """``factor``: of the local scales; None for one bandwidth."""
-    check_bandwidth(bandwidth, len(graph.neighbours.X))
+    X = graph.neighbours.X
+    check_bandwidth(bandwidth, len(X))
+    kernel = graph.kernel(bandwidth, n_threads)
+    if psd is not None:
+        # Split, or taken as it is, with its diagonal of ones. K- has no zeros, so that
+        # nothing is gained by a sparse K.
+        K = kernel.as_array()
+        np.fill_diagonal(K, 1.0)
+        kernel = DenseKernel(K, n_threads, X)
+        kernel.negative = split(kernel, psd, rng)
 
     def make_votes(labels, weights, n_clusters):
         return NeighbourVotes(
             graph.neighbours, labels, weights, bandwidth, factor, n_clusters
         )
 
-    return Candidate(name, bandwidth, graph.kernel(bandwidth, n_threads), make_votes)
+    return Candidate(name, bandwidth, kernel, make_votes)
 
 
 def _resolve(X, bandwidth):

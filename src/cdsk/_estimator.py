@@ -57,10 +57,12 @@ class CDSK(ClusterMixin, BaseEstimator):
     kernel_params : dict, default=None
         Parameters of a named kernel, or further arguments of a callable.
     psd : bool, default=None
-        Whether the similarity matrix is positive semi-definite. None tests it, except
-        for "rbf". False splits it into its positive and negative part without a test,
-        as an indefinite one needs it (CDS with general similarities); True uses it as
-        it is, without a test.
+        Whether the similarity matrix is positive semi-definite. None tests it, but
+        takes "rbf" for it, local bandwidths included, and raises the diagonal of one
+        that is truncated to neighbours until it is. False splits it into its positive
+        and negative part without a test, as an indefinite one needs it (CDS with
+        general similarities); True uses it as it is, without a test. Both make the full
+        n x n matrix.
     bandwidth : float or str, default="auto"
         Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of the
         nearest neighbours, with bandwidths of 1/8 to 0.7 of each point's distance to
@@ -228,12 +230,15 @@ class CDSK(ClusterMixin, BaseEstimator):
             raise
 
     def _fit(self, X):
-        X = self._check_all(X)
+        X = given = self._check_all(X)
         n_threads = resolve_n_threads(self.n_threads)
         rng = check_random_state(self.random_state)
 
         representation = self._represent(X, rng, n_threads)
         X = representation.transform(X)
+        if X is given and self.kernel != "precomputed":
+            # the model keeps its points, whatever becomes of the caller's array
+            X = X.copy()
         lam, lambda_choice = self._resolve_lam(X, rng, n_threads)
         candidates = self._candidates(X, rng, n_threads)
         fits, partitions = [], []
@@ -267,7 +272,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_negative_ = candidate.kernel.negative.rank
         self.n_clipped_ = fit.embedding.n_clipped
         self._votes = candidate.make_votes(labels, fit.weights, self.n_clusters)
-        # for generalization_bound; a precomputed matrix is too large to be kept
+        # for the kernel again; a precomputed matrix is too large to be kept
+        self._fitted_parameters = self.get_params(deep=False)
         self._training = None if self.kernel == "precomputed" else X
         return self
 
@@ -463,7 +469,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         else:
             X = self.representation_.transform(self._check_data(X, reset=False))
         with one_thread_if_forked():
-            candidates = self._candidates(
+            # parameters may have been set since
+            fitted = type(self)(**self._fitted_parameters)
+            candidates = fitted._candidates(
                 X, check_random_state(0), resolve_n_threads(self.n_threads)
             )
             return candidates[self.choice_.chosen].kernel

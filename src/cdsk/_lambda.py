@@ -89,6 +89,11 @@ def choose_lambda(
         return assign_labels(columns, "kmeans", n_init=n_init, random_state=rng)
 
     if criterion == "stability":
+        if n_samples < 2 * n_clusters:
+            raise ValueError(
+                'criterion="stability" clusters halves of the data and needs at least '
+                f"2 * n_clusters = {2 * n_clusters} samples; got {n_samples}."
+            )
         size = max(min(size, n_samples // 2), n_clusters)
         curves = []
         for _ in range(_STABILITY_SAMPLES):

@@ -212,6 +212,8 @@ default="uniform"
         log_proba : ndarray of shape (n_new, n_classes)
         """
         joint = self.predict_joint_log_proba(X)
+        # the largest first: far from the data all are huge, and only differences count
+        joint = joint - joint.max(axis=1, keepdims=True)
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
