@@ -113,6 +113,27 @@ def test_block_method_leaves_out_known_vectors(rng):
     assert (found.residuals <= 1e-9).all()
 
 
+@pytest.mark.parametrize("crowd", [0.5, 1 - 1e-6])
+def test_block_method_gives_up_where_the_pace_is_too_slow(rng, crowd):
+    values = np.concatenate([[1.0, 0.9, 0.8], np.linspace(crowd, -0.5, 297)])
+    found = leading_eigenpairs(
+        lambda rows: rows * values,
+        rng.normal(size=(6, 300)),
+        3,
+        known=np.empty((0, 300)),
+        tol=1e-9,
+        max_steps=60,
+        n_threads=1,
+        in_pace=True,
+    )
+    if crowd == 0.5:
+        np.testing.assert_allclose(found.values, [1, 0.9, 0.8], atol=1e-12)
+    else:
+        assert found.residuals.max() > 1e-9
+        # a quarter of the products, and what is made between two looks
+        assert 15 <= found.n_products < 25
+
+
 def test_agrees_with_eigsh():
     X = make_blobs(600, 5, centers=6, cluster_std=3.0, random_state=0)[0]
     K, similarity = similarity_of(X, 2.0)

@@ -13,6 +13,7 @@ from sklearn.svm import OneClassSVM
 import cdsk
 import reference
 from cdsk import _smo
+from cdsk._rows import CachedRows, StoredRows
 
 
 def assert_optimal(Q, p, upper, result, tol):
@@ -226,3 +227,40 @@ def test_interrupt_ends_a_long_solve(rng, interrupt_after):
     with pytest.raises(KeyboardInterrupt), interrupt_after(0.5):
         cdsk.solve_qp(Q, p, 1 / 500, tol=1e-15, max_iter=2 * 10**7)
     assert time.perf_counter() - began < 10
+
+
+@pytest.mark.parametrize("slots", [0, 1, 2, 3, 50])
+def test_cached_rows_change_nothing(rng, slots):
+    Q, p = random_problem(rng, 50, 30)
+    p = 0.1 * p
+    # float32: rows that are made, not found
+    rows = StoredRows(Q.astype(np.float32))
+    found = []
+    for source in (rows, CachedRows(rows, slots * 8 * 50)):
+        x = np.full(50, 1 / 50)
+        g = p + 2 * Q @ x
+        status, gap, n_iter = _smo.solve(source, x, g, 0.1, 1e-12, 10_000)
+        assert n_iter > 50  # rows are asked for again and again
+        found.append((x.tobytes(), g.tobytes(), status, gap, n_iter))
+    assert found[0] == found[1]
+    np.testing.assert_array_equal(source.diagonal, rows.diagonal)
+    for i in (3, 5, 4, 3, 3):
+        np.testing.assert_array_equal(source.row_array(i), rows.row_array(i))
+
+
+def test_rows_in_memory_need_no_cache(rng):
+    Q, _ = random_problem(rng, 20, 20)
+    cached = CachedRows(StoredRows(Q), 10_000)
+    np.testing.assert_array_equal(cached.row_array(7), Q[7])
+    np.testing.assert_array_equal(cached.row_array(7), Q[7])
+
+
+def test_start_at_a_vertex_saves_steps(rng):
+    # a nearly linear problem: the best vertex is all but the solution
+    n = 200
+    Q, p = 1e-3 * np.eye(n), rng.normal(size=n)
+    uniform = np.full(n, 1 / n)
+    slow = cdsk.solve_qp(Q, p, 0.05, x0=uniform)
+    fast = cdsk.solve_qp(Q, p, 0.05)
+    assert fast.n_iter < slow.n_iter / 10
+    np.testing.assert_allclose(fast.x, slow.x, atol=1e-6)

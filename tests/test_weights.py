@@ -6,6 +6,7 @@ import cdsk
 import reference
 from cdsk import _weights
 from cdsk._dense import DenseKernel
+from cdsk._qp import better_start
 from cdsk._weights import WeightProblem
 
 
@@ -47,7 +48,7 @@ def test_start_is_feasible_and_no_worse(rng, lam):
         np.full(n, 1 / n),
         weights_problem.solve(np.full(n, 1 / n), 1e-9).alpha,
     ):
-        start, gradient = weights_problem._start(alpha, upper)
+        start, gradient = better_start(alpha, q, upper, weights_problem.gradient)
         assert start.sum() == pytest.approx(1, abs=1e-12)
         assert ((start >= 0) & (start <= upper)).all()
         assert q @ start + start @ Q @ start <= q @ alpha + alpha @ Q @ alpha + 1e-9

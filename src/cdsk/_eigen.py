@@ -44,7 +44,9 @@ class Eigenpairs:
     n_products: int
 
 
-def leading_eigenpairs(product, start, k, *, known, tol, max_steps, n_threads):
+def leading_eigenpairs(
+    product, start, k, *, known, tol, max_steps, n_threads, in_pace=False
+):
     """Find the k leading eigenpairs orthogonal to ``known``.
 
     Parameters
@@ -63,56 +65,76 @@ def leading_eigenpairs(product, start, k, *, known, tol, max_steps, n_threads):
         Most products with a block; the residuals tell if it ended the search.
     n_threads : int
         Number of threads; the result does not depend on it.
+    in_pace : bool
+        Whether to give up, after a quarter of the products or later, as soon as the
+        logarithm of the residuals falls too slowly to reach that of tol in max_steps.
     """
     width = len(start)
-    basis = _orthonormal(start, known, n_threads)
+    basis = _orthonormal(start, (known,), n_threads)
     image = product(basis)
+    # Q'AQ; only its new rows and columns are computed
+    projected = inner(basis, image, n_threads)
     n_products = 1
     while True:
         hard = n_products >= _PATIENCE
         most = max(4 * width, _LARGE_BASIS_SIZE if hard else _BASIS_SIZE)
         stride = 4 if hard else 1
 
-        projected = inner(basis, image, n_threads)
         values, rotation = eigh(0.5 * (projected + projected.T))
         restart = len(basis) + stride * width > most
         kept = max(width, most // 2) if restart else width
         rotation = np.ascontiguousarray(rotation[:, : -kept - 1 : -1])
         vectors = combine(rotation, basis, n_threads)
         images = combine(rotation, image, n_threads)
+        values = values[: -kept - 1 : -1]
         if restart:
-            basis, image = vectors, images
-        values, vectors = values[: -width - 1 : -1], vectors[:width]
+            basis, image, projected = vectors, images, np.diag(values)
+        values, vectors = values[:width], vectors[:width]
         residuals = images[:width] - values[:, np.newaxis] * vectors
         norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
         too_large = norms > np.where(np.arange(len(norms)) < k, tol, SETTLED)
         if not too_large[: k + 1].any() or n_products >= max_steps:
             break
+        spent = n_products / max_steps
+        if in_pace and spent >= 0.25 and norms[:k].max() > tol**spent:
+            break
 
         so_far = n_products
         block = residuals[too_large]
         for _ in range(stride):
-            block = _orthonormal(block, np.concatenate([known, basis]), n_threads)
+            block = _orthonormal(block, (known, basis), n_threads)
             if not len(block):
                 break
             basis = np.concatenate([basis, block])
             block = product(block)
             image = np.concatenate([image, block])
+            projected = _bordered(projected, inner(basis, block, n_threads))
             n_products += 1
         if n_products == so_far:  # the space is exhausted
             break
     return Eigenpairs(values[:k], vectors[:k], norms[:k], n_products)
 
 
+def _bordered(matrix, columns):
+    """The symmetric matrix whose last columns are ``columns``, the rest ``matrix``."""
+    old, new = len(matrix), len(columns)
+    bordered = np.empty((new, new))
+    bordered[:old, :old] = matrix
+    bordered[:, old:] = columns
+    bordered[old:, :old] = columns[:old].T
+    return bordered
+
+
 def _orthonormal(rows, against, n_threads):
-    """Orthonormal basis of the rows' span, orthogonal to ``against``; may be smaller.
+    """Orthonormal basis of the rows' span, orthogonal to others; may be smaller.
 
     By the eigenvectors of the rows' Gram matrix, twice: the second pass removes what
     the rounding of the first one leaves.
     """
     for _ in range(2):
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _TINY)
-        rows = rows - combine(inner(against, rows, n_threads), against, n_threads)
+        for others in against:
+            rows = rows - combine(inner(others, rows, n_threads), others, n_threads)
         size, rotation = eigh(inner(rows, rows, n_threads))
         independent = size > 1e-14
         rotation = rotation[:, independent] / np.sqrt(size[independent])

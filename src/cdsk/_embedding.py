@@ -44,9 +44,10 @@ TOLERANCE = 1e-6
 # Products with a block before the spectral step is given up.
 _MAX_BLOCK_PRODUCTS = 1000
 
-# A similarity whose factors may be dense gets so many products before it is factorised:
-# enough where the spectrum does not crowd.
-_FEW_PRODUCTS = 40
+# A similarity whose factors may be dense gets so many products before it is factorised,
+# as long as they lead there. Measured, 8000 images of 784 pixels: 0.6 s for them, 2.3 s
+# for a factorisation.
+_FEW_PRODUCTS = 60
 
 # The inverse is that of (1 + shift) I - A, and gets so many solves. Usually 5 to 10
 # suffice. Where dozens of eigenvalues crowd within the first shift, as outliers of a
@@ -169,7 +170,10 @@ def _iterative(similarity, known, missing, rng, start):
     else:
         if not similarity.has_sparse_factors:
             found = search(
-                similarity.normalised_product, block, max_steps=_FEW_PRODUCTS
+                similarity.normalised_product,
+                block,
+                max_steps=_FEW_PRODUCTS,
+                in_pace=True,
             )
             block = np.concatenate([found.vectors, block[missing:]])
         if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:

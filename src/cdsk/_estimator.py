@@ -245,7 +245,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         for candidate in candidates:
             if self.verbose:
                 print(f"[CDSK] kernel: {candidate.name}")
-            fits.append(self._alternate(candidate.kernel, lam, self.init, rng))
+            # the next kernel is a little narrower, and so are its eigenvectors similar
+            start = fits[-1].first_embedding if fits else None
+            fits.append(self._alternate(candidate.kernel, lam, self.init, rng, start))
             partitions.append(self._label(candidate.kernel, fits[-1], rng))
         names = [candidate.name for candidate in candidates]
         choice = choose(names, partitions, self.n_clusters)
@@ -485,7 +487,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             random_state=rng,
         )
 
-    def _alternate(self, kernel, lam, init, rng):
+    def _alternate(self, kernel, lam, init, rng, start=None):
         return alternate(
             kernel,
             self.n_clusters,
@@ -495,6 +497,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             tol=self.tol,
             qp_tol=self.qp_tol,
             rng=rng,
+            start=start,
             report=_print_round if self.verbose else None,
         )
 

@@ -26,6 +26,8 @@ class Fit:
     history: list[float]
     n_iter: int
     qp_gap: float
+    # That of the first weights: a start for a similar kernel.
+    first_embedding: Embedding
     # What to warn of, None if the rounds converged. The caller knows whether this fit
     # is the one that counts.
     complaint: str | None
@@ -54,11 +56,15 @@ def alternate(
     tol,
     qp_tol,
     rng,
+    start=None,
     report=None,
 ):
-    """Alternate spectral and weight steps from the given weights; return a ``Fit``."""
+    """Alternate spectral and weight steps from the given weights; return a ``Fit``.
 
-    def embed(weights, start=None):
+    ``start`` is the embedding of a similar kernel, a first guess for that of this one.
+    """
+
+    def embed(weights, start):
         return spectral_step(kernel.similarity(weights, lam), n_clusters, rng, start)
 
     def tell(number, merit, embedding, weights, gap, since, accepted):
@@ -70,7 +76,7 @@ def alternate(
             )
 
     began = time.perf_counter()
-    embedding = embed(weights)
+    embedding = first_embedding = embed(weights, start)
     problem = WeightProblem(kernel, embedding.columns, lam)
     history = [problem.merit(weights)]
     qp_gap = np.nan
@@ -81,7 +87,7 @@ def alternate(
         began = time.perf_counter()
         n_iter += 1
         step = problem.solve(weights, qp_tol)
-        new_embedding = embed(step.alpha, start=embedding)
+        new_embedding = embed(step.alpha, embedding)
         new_problem = WeightProblem(kernel, new_embedding.columns, lam)
         merit = new_problem.merit(step.alpha)
         accepted = merit < history[-1]
@@ -102,4 +108,4 @@ def alternate(
             f"{history[-1]:.6g}, expected at most tol={tol:.1e} of the largest linear "
             f"term, {problem.scale:.2g}."
         )
-    return Fit(weights, embedding, history, n_iter, qp_gap, complaint)
+    return Fit(weights, embedding, history, n_iter, qp_gap, first_embedding, complaint)

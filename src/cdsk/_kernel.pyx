@@ -337,7 +337,7 @@ cdef void product_rows(
         part = min(CDSK_MAX_COLUMNS, m - first)
         for block in prange(
             (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS,
-            schedule="dynamic", chunksize=16,
+            schedule="dynamic", chunksize=2,
             num_threads=useful_threads(n_threads, <double> n * n * part),
         ):
             i = block * CDSK_PRODUCT_ROWS

@@ -29,6 +29,21 @@ cdef class StoredRows(RowSource):
     cdef object owner                 # keeps the memory of the matrix alive
 
 
+cdef struct row_cache:
+    Py_ssize_t n
+    row_function row         # what is cached
+    void* user
+    Py_ssize_t slots
+    double* values           # (slots, n)
+    Py_ssize_t* held         # (slots,) index of the row in a slot, -1: none
+    Py_ssize_t last          # slot of the row that was returned last
+
+
+cdef class CachedRows(RowSource):
+    cdef row_cache cache
+    cdef object owner                 # keeps the memory of all of it alive
+
+
 cdef struct sparse_matrix:
     Py_ssize_t n
     const Py_ssize_t* starts     # (n + 1,)

@@ -13,6 +13,9 @@ class RowSource:
 class StoredRows(RowSource):
     def __init__(self, matrix: NDArray[np.floating]) -> None: ...
 
+class CachedRows(RowSource):
+    def __init__(self, rows: RowSource, bytes: int) -> None: ...
+
 class SparseRows(RowSource):
     def __init__(
         self,

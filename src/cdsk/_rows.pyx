@@ -51,6 +51,50 @@ cdef class StoredRows(RowSource):
         self.user = &self.matrix
 
 
+cdef const double* _cached_row(
+    void* user, Py_ssize_t i, double* scratch
+) noexcept nogil:
+    cdef row_cache* cache = <row_cache*> user
+    cdef Py_ssize_t slot = i % cache.slots
+    cdef double* values = cache.values + slot * cache.n
+    cdef const double* row
+    if cache.held[slot] != i:
+        if slot == cache.last:
+            # The row in it is still in use: the solver compares two at a time.
+            return cache.row(cache.user, i, scratch)
+        row = cache.row(cache.user, i, values)
+        if row != values:  # it lies in memory already
+            return row
+        cache.held[slot] = i
+    cache.last = slot
+    return values
+
+
+cdef class CachedRows(RowSource):
+    """Rows of another source that makes them, kept in some bytes of memory.
+
+    Row i has its place in slot i modulo the number of slots: SMO comes back to the same
+    few rows, and a better rule than the last one to come would cost more than it saves.
+    """
+
+    def __cinit__(self, RowSource rows, Py_ssize_t bytes):
+        cdef double[:, ::1] values
+        cdef Py_ssize_t[::1] held
+        self.n = self.cache.n = rows.n
+        self.cache.slots = min(rows.n, max(1, bytes // (8 * rows.n)))
+        values = np.empty((self.cache.slots, rows.n))
+        held = np.full(self.cache.slots, -1, dtype=np.intp)
+        self.owner = rows, values, held
+        self.cache.row = rows.row
+        self.cache.user = rows.user
+        self.cache.values = &values[0, 0]
+        self.cache.held = &held[0]
+        self.cache.last = -1
+        self.diagonal = rows.diagonal
+        self.row = _cached_row
+        self.user = &self.cache
+
+
 cdef const double* _sparse_row(
     void* user, Py_ssize_t i, double* scratch
 ) noexcept nogil:

@@ -21,15 +21,20 @@
 #define WIDTH 8  /* doubles in a register */
 #define MR 8     /* register block: MR points by NV registers of points, */
 #define NV 3     /* 24 accumulators of 32 registers */
+#define COLUMNS 4 /* register block of products: ROWS rows by so many columns */
 #elif defined(__AVX2__)
 #define WIDTH 4
 #define MR 4     /* 8 accumulators of 16 registers: enough to hide the latency of FMA */
 #define NV 2
+#define COLUMNS 3
 #else
 #define WIDTH 2
 #define MR 4
 #define NV 2
+#define COLUMNS 2
 #endif
+
+#define ROWS 4
 
 #define NR (NV * WIDTH)
 #define TILE CDSK_TILE
@@ -40,8 +45,8 @@
  * a register block, are 32 KiB and stay in level 1 while the other side passes by. */
 #define DEPTH 128
 
-/* Columns of K read before moving to the next group of columns of V: 4 x 512 doubles
- * stay in level 1. */
+/* Columns of K, and entries of V, that a product takes at a time: ROWS x 512 of K stay in
+ * level 1 while all columns of V pass by, 28 x 512 of V in level 2 while all rows do. */
 #define CHUNK 512
 
 typedef double vec __attribute__((vector_size(8 * WIDTH)));
@@ -56,6 +61,9 @@ static inline vec load(const double *x)
 }
 
 static inline void store(double *x, vec v) { memcpy(x, &v, sizeof v); }
+
+static inline ptrdiff_t smaller_of(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+static inline ptrdiff_t larger_of(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
 static inline vec load_f32(const float *x)
 {
@@ -286,19 +294,19 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
     }
 }
 
-/* sums[r, l] (registers of partial sums) += K_rj V_lj over n columns j. */
+/* sums[r, l] (registers of partial sums) += K_rj V_lj over `size` columns j. */
 #define PRODUCT(name, type, load_type)                                                  \
-    static inline __attribute__((always_inline)) void name##_group(                     \
-        const type *K, ptrdiff_t stride, ptrdiff_t n, const double *V,                  \
+    static inline __attribute__((always_inline)) void name##_block(                     \
+        const type *K, ptrdiff_t stride, ptrdiff_t size, const double *V,               \
         ptrdiff_t v_stride, int rows, int columns, vec *sums)                           \
     {                                                                                   \
-        vec s[CDSK_PRODUCT_ROWS][4];                                                    \
+        vec s[ROWS][COLUMNS];                                                           \
         for (int r = 0; r < rows; r++)                                                  \
             for (int l = 0; l < columns; l++)                                           \
                 s[r][l] = sums[r * CDSK_MAX_COLUMNS + l];                               \
         ptrdiff_t j = 0;                                                                \
-        for (; j + WIDTH <= n; j += WIDTH) {                                            \
-            vec v[4];                                                                   \
+        for (; j + WIDTH <= size; j += WIDTH) {                                         \
+            vec v[COLUMNS];                                                             \
             for (int l = 0; l < columns; l++)                                           \
                 v[l] = load(V + l * v_stride + j);                                      \
             for (int r = 0; r < rows; r++) {                                            \
@@ -307,7 +315,7 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
                     s[r][l] += k * v[l];                                                \
             }                                                                           \
         }                                                                               \
-        for (; j < n; j++)                                                              \
+        for (; j < size; j++)                                                           \
             for (int r = 0; r < rows; r++)                                              \
                 for (int l = 0; l < columns; l++)                                       \
                     s[r][l][0] += (double)K[r * stride + j] * V[l * v_stride + j];      \
@@ -316,44 +324,58 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
                 sums[r * CDSK_MAX_COLUMNS + l] = s[r][l];                               \
     }                                                                                   \
                                                                                         \
-    static void name##_range(const type *K, ptrdiff_t rows, ptrdiff_t stride,           \
-                             ptrdiff_t begin, ptrdiff_t end, const double *V,           \
-                             ptrdiff_t m, ptrdiff_t n, vec *sums)                       \
+    /* The same for ROWS rows or fewer, m columns of V, and begin <= j < end. */        \
+    static void name##_rows(const type *K, ptrdiff_t rows, ptrdiff_t stride,            \
+                            ptrdiff_t begin, ptrdiff_t end, const double *V,            \
+                            ptrdiff_t m, ptrdiff_t n, vec *sums)                        \
     {                                                                                   \
-        for (ptrdiff_t j = begin; j < end; j += CHUNK) {                                \
-            const ptrdiff_t size = end - j < CHUNK ? end - j : CHUNK;                   \
-            ptrdiff_t l = 0;                                                            \
-            if (rows == CDSK_PRODUCT_ROWS) {                                            \
-                for (; l + 4 <= m; l += 4)                                              \
-                    name##_group(K + j, stride, size, V + l * n + j, n,                 \
-                                 CDSK_PRODUCT_ROWS, 4, sums + l);                       \
-                for (; l + 2 <= m; l += 2)                                              \
-                    name##_group(K + j, stride, size, V + l * n + j, n,                 \
-                                 CDSK_PRODUCT_ROWS, 2, sums + l);                       \
-            }                                                                           \
+        const ptrdiff_t size = end - begin;                                             \
+        ptrdiff_t l = 0;                                                                \
+        if (size <= 0)                                                                  \
+            return;                                                                     \
+        K += begin;                                                                     \
+        V += begin;                                                                     \
+        if (rows == ROWS) {                                                             \
+            for (; l + COLUMNS <= m; l += COLUMNS)                                      \
+                name##_block(K, stride, size, V + l * n, n, ROWS, COLUMNS, sums + l);   \
+            for (; l + 2 <= m; l += 2)                                                  \
+                name##_block(K, stride, size, V + l * n, n, ROWS, 2, sums + l);         \
             for (; l < m; l++)                                                          \
-                for (ptrdiff_t r = 0; r < rows; r++)                                    \
-                    name##_group(K + r * stride + j, stride, size, V + l * n + j, n,    \
-                                 1, 1, sums + r * CDSK_MAX_COLUMNS + l);                \
+                name##_block(K, stride, size, V + l * n, n, ROWS, 1, sums + l);         \
         }                                                                               \
+        for (; l < m; l++)                                                              \
+            for (ptrdiff_t r = 0; r < rows; r++)                                        \
+                name##_block(K + r * stride, stride, size, V + l * n, n, 1, 1,          \
+                             sums + r * CDSK_MAX_COLUMNS + l);                          \
     }                                                                                   \
                                                                                         \
     static void name(const type *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,       \
                      const double *V, ptrdiff_t m, double *out)                         \
     {                                                                                   \
         vec sums[CDSK_PRODUCT_ROWS * CDSK_MAX_COLUMNS];                                 \
+        memset(sums, 0, rows * CDSK_MAX_COLUMNS * sizeof(vec));                         \
         K += first * n;                                                                 \
-        memset(sums, 0, sizeof sums);                                                   \
-        name##_range(K, rows, n, 0, first, V, m, n, sums);                              \
-        name##_range(K, rows, n, first + rows, n, V, m, n, sums);                       \
-        for (ptrdiff_t r = 0; r < rows; r++)                                            \
+        for (ptrdiff_t j = 0; j < n; j += CHUNK)                                        \
+            for (ptrdiff_t r = 0; r < rows; r += ROWS) {                                \
+                /* all but the square around the diagonal */                            \
+                const ptrdiff_t part = smaller_of(ROWS, rows - r);                      \
+                const ptrdiff_t square = first + r, end = smaller_of(j + CHUNK, n);     \
+                vec *s = sums + r * CDSK_MAX_COLUMNS;                                   \
+                const type *k = K + r * n;                                              \
+                name##_rows(k, part, n, j, smaller_of(end, square), V, m, n, s);        \
+                name##_rows(k, part, n, larger_of(j, square + part), end, V, m, n, s);  \
+            }                                                                           \
+        for (ptrdiff_t r = 0; r < rows; r++) {                                          \
+            const ptrdiff_t square = first + r / ROWS * ROWS;                           \
+            const ptrdiff_t end = smaller_of(square + ROWS, first + rows);              \
             for (ptrdiff_t l = 0; l < m; l++) {                                         \
                 double s = horizontal_sum(sums[r * CDSK_MAX_COLUMNS + l]);              \
-                for (ptrdiff_t j = first; j < first + rows; j++)                        \
+                for (ptrdiff_t j = square; j < end; j++)                                \
                     if (j != first + r)                                                 \
                         s += (double)K[r * n + j] * V[l * n + j];                       \
                 out[l * n + first + r] = s;                                             \
             }                                                                           \
+        }                                                                               \
     }
 
 PRODUCT(product_f64, double, load)
@@ -362,12 +384,13 @@ PRODUCT(product_f32, float, load_f32)
 static void inner(const double *A, ptrdiff_t p, const double *B, ptrdiff_t q,
                   ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out)
 {
-    for (ptrdiff_t first = 0; first < p; first += CDSK_PRODUCT_ROWS) {
-        const ptrdiff_t rows = p - first < CDSK_PRODUCT_ROWS ? p - first
-                                                             : CDSK_PRODUCT_ROWS;
-        vec sums[CDSK_PRODUCT_ROWS * CDSK_MAX_COLUMNS];
+    for (ptrdiff_t first = 0; first < p; first += ROWS) {
+        const ptrdiff_t rows = smaller_of(ROWS, p - first);
+        vec sums[ROWS * CDSK_MAX_COLUMNS];
         memset(sums, 0, sizeof sums);
-        product_f64_range(A + first * n, rows, n, begin, end, B, q, n, sums);
+        for (ptrdiff_t j = begin; j < end; j += CHUNK)
+            product_f64_rows(A + first * n, rows, n, j, smaller_of(j + CHUNK, end), B, q,
+                             n, sums);
         for (ptrdiff_t r = 0; r < rows; r++)
             for (ptrdiff_t l = 0; l < q; l++)
                 out[(first + r) * q + l] = horizontal_sum(sums[r * CDSK_MAX_COLUMNS + l]);

@@ -30,8 +30,9 @@
 /* Columns that one call of `product` may take. */
 #define CDSK_MAX_COLUMNS 64
 
-/* Rows of K that one call of `product` takes. */
-#define CDSK_PRODUCT_ROWS 4
+/* Rows of K that one call of `product` takes at most: enough to make up for bringing V
+ * to the level-2 cache, and few enough that all threads get some. */
+#define CDSK_PRODUCT_ROWS 32
 
 typedef struct {
     const char *name;

@@ -5,9 +5,10 @@
          = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij     if K is semi-definite
 
 S is never formed: with b = 1 - lam alpha,  S v = 2 [alpha o (K v) + b o K (alpha o v)],
-one product of K (without its diagonal) with two columns. Every term is non-negative, so
-degrees lose no digits. An indefinite K = K+ - K- adds -4 lam alpha o K- (alpha o v) and
-may make entries negative, which are set to 0 by a sparse matrix that is added to S.
+one product of K (without its diagonal) with two columns, or with one where all weights
+are equal. Every term is non-negative, so degrees lose no digits. An indefinite K = K+ -
+K- adds -4 lam alpha o K- (alpha o v) and may make entries negative, which are set to 0
+by a sparse matrix that is added to S.
 Here ``lam`` is the paper's lambda, n times the estimator's.
 """
 
@@ -34,7 +35,12 @@ class Similarity:
         self.n = kernel.n
         # alpha <= 1 / lam up to rounding
         self._rest = np.maximum(1.0 - lam * weights, 0.0)
-        k_weights = kernel.product(weights[np.newaxis])[0]
+        self._uniform = bool((weights == weights[0]).all())
+        k_weights = (
+            weights * kernel.row_sums
+            if self._uniform
+            else kernel.product(weights[np.newaxis])[0]
+        )
         self.degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
         self._clipped = kernel.negative.clipped(
             kernel.rows(), weights, lam, self.degrees
@@ -51,10 +57,17 @@ class Similarity:
     def normalised_product(self, columns):
         """D^-1/2 S D^-1/2 times each row of ``columns`` (m, n)."""
         scaled = columns * self._root
-        both = self.kernel.product(np.concatenate([scaled, scaled * self.weights]))
-        m = len(columns)
-        product = 2.0 * (self.weights * both[:m] + self._rest * both[m:])
+        product = self._positive_product(scaled)
         return (product + self._negative_product(scaled)) * self._root
+
+    def _positive_product(self, columns):
+        """What K adds to S times each row of ``columns``."""
+        if self._uniform:
+            factor = 2.0 * self.weights[0] * (1.0 + self._rest[0])
+            return factor * self.kernel.product(columns)
+        m = len(columns)
+        both = self.kernel.product(np.concatenate([columns, columns * self.weights]))
+        return 2.0 * (self.weights * both[:m] + self._rest * both[m:])
 
     def _negative_product(self, columns):
         """What K- and the clipped entries add to S times each row of ``columns``."""

@@ -6,12 +6,16 @@ Each message says what was wrong, what was expected and what was received.
 
 import numbers
 from functools import partial
+from itertools import combinations_with_replacement
 
 import numpy as np
 from sklearn.utils import check_array
 
 # Squared bandwidths and their inverses must be ordinary numbers.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
+
+# Rows and columns of a matrix that are compared at once.
+_TILE = 128
 
 
 def check_points(X, name="X", *, validate=None, **options):
@@ -128,15 +132,15 @@ def check_symmetric_matrix(M, name):
     n = len(M)
     if M.shape != (n, n):
         raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
-    # What rounding leaves of a user's own symmetrisation; 256 rows at a time, so that
-    # no second n x n array is made.
+    # What rounding leaves of a user's own symmetrisation.
     tolerance = 1e3 * np.finfo(M.dtype).eps * max(float(M.max()), -float(M.min()))
-    for first in range(0, n, 256):
-        rows = slice(first, first + 256)
-        difference = np.abs(M[rows] - M[:, rows].T)
+    # tiles: two of them fit a cache, and no second n x n array is made
+    for i, j in combinations_with_replacement(range(0, n, _TILE), 2):
+        rows, columns = slice(i, i + _TILE), slice(j, j + _TILE)
+        difference = np.abs(M[rows, columns] - M[columns, rows].T)
         if difference.max() > tolerance:
-            i, j = np.unravel_index(np.argmax(difference), difference.shape)
-            i += first
+            worst = np.unravel_index(np.argmax(difference), difference.shape)
+            i, j = i + worst[0], j + worst[1]
             raise ValueError(
                 f"{name} must be symmetric; got {float(M[i, j])!r} at ({i}, {j}) and "
                 f"{float(M[j, i])!r} at ({j}, {i})."
