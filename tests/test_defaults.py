@@ -77,6 +77,21 @@ def test_learned_weights_beat_uniform_ones_on_noisy_moons():
     assert np.mean(scores[20]) > np.mean(scores[0]) + 0.02
 
 
+def test_learned_weights_beat_uniform_ones_on_blobs_in_noise():
+    scores = {0: [], 20: []}
+    for seed in range(5):
+        rng = np.random.RandomState(seed)
+        X, y = make_blobs(
+            360, centers=5, cluster_std=0.5, center_box=(-6, 6), random_state=seed
+        )
+        low, high = 1.3 * X.min(axis=0), 1.3 * X.max(axis=0)
+        X = np.concatenate([X, rng.uniform(low, high, (40, 2))])
+        for max_iter, found in scores.items():
+            labels = fit(X, 5, max_iter=max_iter).labels_
+            found.append(adjusted_rand_score(y, labels[: len(y)]))
+    assert np.mean(scores[20]) > np.mean(scores[0]) + 0.1
+
+
 def results(model, X):
     return {
         "labels": model.labels_,

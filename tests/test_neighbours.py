@@ -127,3 +127,23 @@ def test_nearest_among_candidates(rng):
     distances = reference.squared_distances(X[points], X[candidates])
     expected = candidates[np.argmin(distances, axis=1)]
     assert (nearest_among(X, points, candidates) == expected).all()
+
+
+def test_scales_of_outliers_are_kept_down(X):
+    plain, robust = Neighbours(X, 5), Neighbours(X, 5, robust=True)
+    np.testing.assert_array_equal(robust.own_scales, plain.own_scales)
+    most = 2 * np.quantile(plain.own_scales, 0.75)
+    if most == 0:  # of most points the neighbours are duplicates
+        most = np.inf
+    np.testing.assert_array_equal(robust.scales, np.minimum(plain.scales, most))
+    # old points asked again, as long as nobody else is at their place
+    if plain.own_scales.min() > 0 and plain.distances[:, 0].min() > 0:
+        np.testing.assert_allclose(robust.scales_of(X), robust.scales, rtol=1e-12)
+
+
+def test_a_sparse_cluster_keeps_its_scales(rng):
+    dense, sparse = rng.normal(size=(60, 2)), 50 * rng.normal(size=(30, 2))
+    X = np.concatenate([dense, sparse, [[1e4, 0], [0, 1e4]]])
+    found = Neighbours(X, robust=True)
+    assert (found.scales < found.own_scales).sum() <= 6
+    assert (found.scales[-2:] < 0.05 * found.own_scales[-2:]).all()

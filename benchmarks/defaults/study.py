@@ -129,7 +129,7 @@ def fit(kernel, n_clusters, lam, max_iter=20):
 def graph_of(X, n_clusters, k):
     """Neighbour graph of the representation that the default takes."""
     X = represent(X, n_clusters, "auto", np.random.RandomState(0), 1).transform(X)
-    return NeighbourGraph(Neighbours(X, k))
+    return NeighbourGraph(Neighbours(X, k, robust=True))
 
 
 class Table:

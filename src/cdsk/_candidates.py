@@ -3,8 +3,8 @@
 
 ``bandwidth="auto"`` tries several: Gaussian kernels on the graph of the 20 nearest
 neighbours, with bandwidths from 0.7 to 1/8 of the points' own scales, a factor sqrt(2)
-apart. _choice.py keeps one of the partitions they lead to. docs/defaults.md tells why
-these, and what else was tried.
+apart; the scales of outliers are kept down. _choice.py keeps one of the partitions they
+lead to. docs/defaults.md tells why these, and what else was tried.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,8 @@ def rbf_candidates(X, bandwidth, n_neighbors, psd, rng, n_threads):
         n_neighbors = NEIGHBOURS
     if n_neighbors is None:
         return [_full(X, bandwidth, psd, rng, n_threads)]
-    graph = NeighbourGraph(Neighbours(X, n_neighbors))
+    robust = bandwidth == "auto"
+    graph = NeighbourGraph(Neighbours(X, n_neighbors, robust=robust))
     scales = graph.neighbours.scales
     if bandwidth == "auto":
         check_positive(scales, X, bandwidth)

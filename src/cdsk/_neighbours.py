@@ -15,6 +15,10 @@ from sklearn.neighbors import NearestNeighbors
 # clustering (Zelnik-Manor & Perona, 2004).
 SCALE_NEIGHBOUR = 7
 
+# Outliers: up to a quarter of the points may have scales beyond so many times those of
+# all others.
+_USUAL_QUANTILE, _OUTLYING = 0.75, 2.0
+
 # A point so near to another, relative to its scale, is the same one up to the rounding
 # of a transform, which may depend on how many points are transformed together.
 _SAME_POINT = 1e-6
@@ -37,6 +41,11 @@ class PointSearch:
 class Neighbours(PointSearch):
     """The k nearest neighbours of every point of X among the others.
 
+    ``robust`` keeps the scales of outliers down to twice the upper quartile of all
+    scales. With scales of their own, however large, a few outliers would be as similar
+    to each other as the points of a cluster are. A sparse cluster of more than a
+    quarter of the points keeps its scales.
+
     Attributes
     ----------
     indices, distances : ndarrays of shape (n, k)
@@ -45,7 +54,7 @@ class Neighbours(PointSearch):
         Distance to the 7th neighbour, to the farthest if there are fewer others.
     """
 
-    def __init__(self, X, k=SCALE_NEIGHBOUR):
+    def __init__(self, X, k=SCALE_NEIGHBOUR, *, robust=False):
         super().__init__(X)
         self.k = min(k, len(X) - 1)
         self._rank = min(SCALE_NEIGHBOUR, len(X) - 1)
@@ -54,11 +63,16 @@ class Neighbours(PointSearch):
         indices, distances = _nearest_first(X, X, found)
         self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
         self.own_scales = distances[:, self._rank - 1].copy()
+        self._largest_scale = np.inf
+        if robust:
+            # if most points are duplicates, 0: then there is nothing to compare with
+            usual = np.quantile(self.own_scales, _USUAL_QUANTILE)
+            self._largest_scale = _OUTLYING * usual or np.inf
 
     @cached_property
     def scales(self):
-        """``own_scales``; zeros, as in heaps of duplicates, are the smallest other."""
-        scales = self.own_scales
+        """``own_scales``, kept down; zeros, as of duplicates, are the smallest other."""
+        scales = np.minimum(self.own_scales, self._largest_scale)
         positive = scales > 0
         if positive.any() and not positive.all():
             scales = np.where(positive, scales, scales[positive].min())
@@ -73,6 +87,7 @@ class Neighbours(PointSearch):
         _, distances = self.nearest_to(new, k + 1)
         is_old = distances[:, 0] <= _SAME_POINT * distances[:, k]
         scales = np.where(is_old, distances[:, k], distances[:, k - 1])
+        scales = np.minimum(scales, self._largest_scale)
         return np.where(scales > 0, scales, self.scales.min())
 
 
