@@ -34,7 +34,8 @@ def test_factors_are_a_geometric_grid_widest_first():
 @pytest.mark.parametrize("n_neighbors", [None, 5, 200])
 def test_auto_gives_truncated_kernels_of_all_factors(X, n_neighbors):
     candidates = rbf(X, "auto", n_neighbors)
-    neighbours = Neighbours(X, n_neighbors or NEIGHBOURS)
+    neighbours = Neighbours(X, n_neighbors or NEIGHBOURS, robust=True)
+    assert (neighbours.scales < neighbours.own_scales).any()
     assert len(candidates) == len({c.name for c in candidates}) == 6
     for candidate, factor in zip(candidates, FACTORS, strict=True):
         bandwidth = factor * neighbours.scales
@@ -148,7 +149,8 @@ def test_estimator_tells_the_candidates(rng):
     assert choice.names == tuple(c.name for c in rbf(X, "auto"))
     assert choice.chosen == np.argmax(choice.scores)
     np.testing.assert_array_equal(
-        model.bandwidth_, FACTORS[choice.chosen] * Neighbours(X, 20).scales
+        model.bandwidth_,
+        FACTORS[choice.chosen] * Neighbours(X, 20, robust=True).scales,
     )
     # old points vote with the bandwidths they were fitted with
     b = model.bandwidth_

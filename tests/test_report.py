@@ -24,7 +24,7 @@ def gaussian(A, B):
 @pytest.fixture(scope="module")
 def model():
     """A model with some points of weight zero."""
-    X = np.concatenate([blobs(), np.random.default_rng(0).uniform(-9, 9, (20, 3))])
+    X = np.concatenate([blobs(), np.random.default_rng(1).uniform(-9, 9, (20, 3))])
     model = CDSK(3, random_state=0).fit(X)
     assert 0 < len(model.support_) < len(X)
     return model
@@ -99,6 +99,12 @@ def test_convergence_and_eigenvalues(model):
     np.testing.assert_allclose(shown, 1 - model.eigenvalues_, rtol=0.05, atol=1e-12)
     gap = -np.diff(model.eigenvalues_).min()
     assert float(found[2]) == pytest.approx(gap, rel=0.05, abs=1e-12)
+
+
+def test_strays_are_told(model):
+    assert "similar to no cluster" not in words(model, "Outliers")
+    two = changed(model, strays_=np.array([3, 5]))
+    assert words(two, "Outliers").startswith("2 points similar to no cluster took")
 
 
 def test_clusters_and_outliers(model):

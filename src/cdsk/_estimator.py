@@ -115,6 +115,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         Kernel weights, sum 1.
     support_ : ndarray of shape (n_support,)
         Indices of the points with positive weight.
+    strays_ : ndarray of shape (n_strays,)
+        Indices of the points that have no similarity to any cluster, outliers mostly.
+        They have the label of their nearest neighbour.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Spectral embedding with unit rows.
     eigenvalues_ : ndarray of shape (n_clusters,)
@@ -255,11 +258,13 @@ class CDSK(ClusterMixin, BaseEstimator):
         labels = partitions[choice.chosen]
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
-        _warn_of_stray_points(fit.embedding.stray)
+        if len(candidates) == 1:  # else the data chose, and outliers are to be expected
+            _warn_of_stray_points(fit.embedding.stray)
 
         self.labels_ = labels
         self.weights_ = fit.weights
         self.support_ = np.flatnonzero(fit.weights)
+        self.strays_ = np.flatnonzero(fit.embedding.stray)
         self.embedding_ = np.ascontiguousarray(fit.embedding.columns.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
         self.margins_ = vote_margins(candidate.kernel, labels, fit.weights)

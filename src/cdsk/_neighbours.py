@@ -71,7 +71,7 @@ class Neighbours(PointSearch):
 
     @cached_property
     def scales(self):
-        """``own_scales``, kept down; zeros, as of duplicates, are the smallest other."""
+        """``own_scales`` kept down; zeros, as of duplicates, are the smallest other."""
         scales = np.minimum(self.own_scales, self._largest_scale)
         positive = scales > 0
         if positive.any() and not positive.all():

@@ -208,7 +208,13 @@ def _outliers(model):
     lowest = np.argsort(margins, kind="stable")[:_OUTLIERS]
     points = ", ".join(f"{i}{_TIED}({margins[i]:.2f})" for i in lowest)
     n, empty = len(margins), len(margins) - len(model.support_)
+    strays = len(model.strays_)
+    note = [
+        f"{_count(strays, 'point')} similar to no cluster took the label of the "
+        "nearest neighbour (strays_)"
+    ]
     return [
+        *(note if strays else []),
         f"Lowest margins: {points}",
         f"{np.sum(margins < 0)} of {n} margins are negative, {empty} points carry no "
         "weight",
