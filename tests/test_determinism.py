@@ -1,4 +1,7 @@
-"""The number of threads changes no bit; fits from several threads do not mix."""
+"""The number of threads changes no bit; fits from several threads do not mix.
+
+Here of the full kernel; of the default one see test_defaults.py.
+"""
 
 import hashlib
 import os
@@ -19,7 +22,8 @@ def blobs():
     return make_blobs(700, 5, centers=4, cluster_std=3.0, random_state=0)[0]
 
 
-def results(model, X):
+def results(X, **parameters):
+    model = CDSK(4, random_state=0, **parameters).fit(X)
     return [
         model.weights_,
         model.embedding_,
@@ -27,6 +31,10 @@ def results(model, X):
         model.history_,
         model.decision_function(X),
     ]
+
+
+def assert_equal(found, expected):
+    assert all((a == b).all() for a, b in zip(found, expected, strict=True))
 
 
 def test_functions_are_equal_for_any_number_of_threads(blobs, dtype):
@@ -39,16 +47,13 @@ def test_functions_are_equal_for_any_number_of_threads(blobs, dtype):
         S, degrees = cdsk.similarity_matrix(K, weights, 0.3, n_threads=n_threads)
         found = [K, rows, S, degrees]
         expected = found if expected is None else expected
-        assert all((a == b).all() for a, b in zip(found, expected, strict=True))
+        assert_equal(found, expected)
 
 
 def test_fits_are_equal_for_any_number_of_threads(blobs):
-    one, two, three = (
-        results(CDSK(4, random_state=0, n_threads=n).fit(blobs), blobs)
-        for n in (1, 2, 3)
-    )
-    assert all((a == b).all() for a, b in zip(one, two, strict=True))
-    assert all((a == b).all() for a, b in zip(one, three, strict=True))
+    one, two, three = (results(blobs, bandwidth=2.0, n_threads=n) for n in (1, 2, 3))
+    assert_equal(two, one)
+    assert_equal(three, one)
 
 
 SCRIPT = """
@@ -56,35 +61,51 @@ import hashlib, numpy as np
 from sklearn.datasets import make_blobs
 from cdsk import CDSK
 X = make_blobs(700, 5, centers=4, cluster_std=3.0, random_state=0)[0]
-m = CDSK(4, random_state=0).fit(X)
-for a in (m.weights_, m.embedding_, m.labels_, m.history_):
-    print(hashlib.sha256(np.ascontiguousarray(a)).hexdigest())
+for model in (
+    CDSK(4, bandwidth=2.0, random_state=0).fit(X),
+    CDSK(4, random_state=0).fit(X[:300]),
+):
+    for name in ("weights_", "embedding_", "labels_", "history_"):
+        array = np.ascontiguousarray(getattr(model, name))
+        print(hashlib.sha256(array).hexdigest())
 """
 
 
 def test_thread_settings_of_the_environment_change_nothing(blobs):
     # also OpenBLAS reads these
-    model = CDSK(4, random_state=0).fit(blobs)
-    here = [
-        hashlib.sha256(np.ascontiguousarray(a)).hexdigest()
-        for a in results(model, blobs)[:4]
-    ]
-    for n in ("1", "3"):
-        environment = os.environ | {"OMP_NUM_THREADS": n, "OPENBLAS_NUM_THREADS": n}
-        there = subprocess.run(
+    runs = [
+        subprocess.Popen(
             [sys.executable, "-c", SCRIPT],
-            env=environment,
-            capture_output=True,
+            env=os.environ | {"OMP_NUM_THREADS": n, "OPENBLAS_NUM_THREADS": n},
+            stdout=subprocess.PIPE,
             text=True,
-            check=True,
         )
-        assert there.stdout.split() == here
+        for n in ("1", "3")
+    ]
+    here = [
+        hashlib.sha256(np.ascontiguousarray(array)).hexdigest()
+        for found in (results(blobs, bandwidth=2.0), results(blobs[:300]))
+        for array in found[:4]
+    ]
+    for run in runs:
+        assert run.communicate()[0].split() == here
+        assert run.returncode == 0
 
 
-def test_concurrent_fits_equal_the_serial_one(blobs):
-    expected = results(CDSK(4, random_state=0).fit(blobs), blobs)
+def test_concurrent_fits_equal_the_serial_ones(blobs):
+    # of different data: what got from one fit into another would show
+    jobs = [
+        (blobs[start : start + 300], parameters)
+        for start in (0, 200, 400)
+        for parameters in ({}, {"bandwidth": 2.0})
+    ]
+
+    def run(job):
+        X, parameters = job
+        return results(X, **parameters)
+
+    expected = [run(job) for job in jobs]
     with ThreadPoolExecutor(8) as pool:
-        models = list(pool.map(lambda _: CDSK(4, random_state=0).fit(blobs), range(16)))
-    for model in models:
-        found = results(model, blobs)
-        assert all((a == b).all() for a, b in zip(found, expected, strict=True))
+        found = list(pool.map(run, 2 * jobs))
+    for one, other in zip(found, 2 * expected, strict=True):
+        assert_equal(one, other)

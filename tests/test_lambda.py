@@ -26,14 +26,12 @@ def blobs():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_the_smallest_of_the_curve_is_chosen(blobs, criterion):
-    choice = select_lambda(blobs, 4, criterion=criterion, random_state=0)
+    choice = select_lambda(blobs, 4, criterion=criterion, n_init=2, random_state=0)
     assert choice.grid.tolist() == pytest.approx(np.arange(1, 11) / 20)
     assert choice.curve.shape == (10,)
     assert np.isfinite(choice.curve).all()
     assert choice.lam == choice.grid[np.argmin(choice.curve)]
     assert choice.criterion == criterion
-    again = select_lambda(blobs, 4, criterion=criterion, random_state=0)
-    assert (again.curve == choice.curve).all()
     with pytest.raises(dataclasses.FrozenInstanceError):
         choice.lam = 0.1
 
@@ -128,11 +126,11 @@ def test_normalised_cut_by_hand():
 def test_stability_prefers_what_repeats(blobs):
     # far blobs in their true number are found again in every sample
     X = make_blobs(400, centers=[[0, 0], [50, 0], [0, 50]], random_state=0)[0]
-    choice = select_lambda(X, 3, criterion="stability", random_state=0)
+    choice = select_lambda(X, 3, grid=GRID, criterion="stability", random_state=0)
     assert np.median(choice.curve) < 1e-12
     assert choice.curve[choice.grid == choice.lam] < 1e-12
     # twice as many clusters as there are do not repeat
-    choice = select_lambda(X, 6, criterion="stability", random_state=0)
+    choice = select_lambda(X, 6, grid=GRID, criterion="stability", random_state=0)
     assert (choice.curve > 0.05).all()
 
 
@@ -166,7 +164,7 @@ def test_auto_with_other_parameters(blobs, init):
     assert model.lam_ in model.lambda_choice_.grid
 
 
-def test_threads_change_no_bit(blobs):
+def test_same_seed_same_curve_for_any_number_of_threads(blobs):
     for criterion in CRITERIA:
         curves = [
             select_lambda(

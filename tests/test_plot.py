@@ -141,10 +141,10 @@ def test_boundaries_need_two_features_and_votes(ax):
     assert not ax.collections
 
 
-@pytest.mark.parametrize("shape", [(5, 2), (90,), (90, 0)])
-def test_wrong_points(ax, shape):
-    model = CDSK(3, random_state=0).fit(blobs(2))
-    with pytest.raises(ValueError, match=r"shape \(90, n_features\); got shape \("):
+@pytest.mark.parametrize("shape", [(5, 2), (110,), (110, 0)])
+def test_wrong_points(fitted, ax, shape):
+    model, _ = fitted
+    with pytest.raises(ValueError, match=r"shape \(110, n_features\); got shape \("):
         plot.scatter(model, np.zeros(shape), ax=ax)
 
 

@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+
+from cdsk import _kernel
 
 SCRIPT = """
 import sys
@@ -17,9 +20,13 @@ X = make_blobs(300, 5, centers=3, cluster_std=3.0, random_state=0)[0]
 K = cdsk.gaussian_gram(X, 2.0)
 p = np.random.default_rng(0).normal(size=300)
 qp = cdsk.solve_qp(K, p, 0.02, tol=1e-9)
-model = CDSK(3, qp_tol=1e-8, random_state=0).fit(X)
-np.savez(sys.argv[1], level=_kernel.simd_level(), K=K, x=qp.x, gap=qp.gap,
-         labels=model.labels_, weights=model.weights_, votes=model.decision_function(X))
+found = {"level": _kernel.simd_level(), "K": K, "x": qp.x, "gap": qp.gap}
+for name, points, bandwidth in ("full", X, 2.0), ("default", X[:150], "auto"):
+    model = CDSK(3, bandwidth=bandwidth, qp_tol=1e-8, random_state=0).fit(points)
+    found[name + " labels"] = model.labels_
+    found[name + " weights"] = model.weights_
+    found[name + " votes"] = model.decision_function(points)
+np.savez(sys.argv[1], **found)
 """
 
 
@@ -33,26 +40,33 @@ def run(level, folder):
     return np.load(path)
 
 
-def test_levels_agree(tmp_path):
-    widest = run("v4", tmp_path)
-    for level in ("base", "v3"):
-        other = run(level, tmp_path)
-        assert other["level"] in ("base", level)
-        np.testing.assert_allclose(other["K"], widest["K"], rtol=1e-12)
-        assert other["gap"] <= 1e-9
-        np.testing.assert_allclose(other["x"], widest["x"], atol=1e-6)
-        assert (other["labels"] == widest["labels"]).all()
-        np.testing.assert_allclose(other["weights"], widest["weights"], atol=1e-6)
-        np.testing.assert_allclose(other["votes"], widest["votes"], atol=0.05)
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What the script found under each limit; an unknown name limits nothing."""
+    folder = tmp_path_factory.mktemp("simd")
+    levels = ("base", "v3", "unknown")
+    with ThreadPoolExecutor(2) as pool:
+        runs = pool.map(lambda level: run(level, folder), levels)
+        return dict(zip(levels, runs, strict=True))
 
 
-def test_base_is_always_there(tmp_path):
-    assert run("base", tmp_path)["level"] == "base"
+@pytest.mark.parametrize("level", ["base", "v3"])
+def test_levels_agree(found, level):
+    widest, other = found["unknown"], found[level]
+    assert other["level"] in ("base", level)
+    np.testing.assert_allclose(other["K"], widest["K"], rtol=1e-12)
+    assert other["gap"] <= 1e-9
+    np.testing.assert_allclose(other["x"], widest["x"], atol=1e-6)
+    for kernel in ("full", "default"):
+        for name, atol in (("labels", 0), ("weights", 1e-6), ("votes", 0.05)):
+            name = f"{kernel} {name}"
+            np.testing.assert_allclose(other[name], widest[name], rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("level", ["", "unknown"])
-def test_no_limit_by_default(level, tmp_path):
-    from cdsk import _kernel
+def test_base_is_always_there(found):
+    assert found["base"]["level"] == "base"
 
-    if "CDSK_SIMD" not in os.environ:
-        assert run(level or "none", tmp_path)["level"] == _kernel.simd_level()
+
+@pytest.mark.skipif(bool(os.environ.get("CDSK_SIMD")), reason="limited from outside")
+def test_no_limit_by_default(found):
+    assert found["unknown"]["level"] == _kernel.simd_level()

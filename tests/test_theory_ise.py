@@ -56,6 +56,11 @@ def test_integral_of_the_squared_decision_function(d, bandwidth):
     assert bound.tau_1 * bound.regulariser == pytest.approx(integral, rel=1e-8)
 
 
+def normal_density(x, sd):
+    # norm.pdf takes ten times as long
+    return np.exp(-0.5 * (x / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
+
+
 class Mixture:
     """p(x, y) = 1/2 N(x; +-centre, sd) on the line, and integrals over it on a grid."""
 
@@ -74,7 +79,7 @@ class Mixture:
 
     def ise(self, x, labels, weights):
         """ISE of each row of weights."""
-        kernels = norm.pdf(self.grid, x[:, np.newaxis], self.bandwidth)
+        kernels = normal_density(self.grid - x[:, np.newaxis], self.bandwidth)
         estimate = (weights * (1 - 2 * labels)) @ kernels
         return simpson((estimate - self.r) ** 2, x=self.grid, axis=-1)
 
@@ -98,11 +103,15 @@ def test_ise_stays_below_the_bound_as_often_as_said(mixture, rng):
         x, labels = mixture.sample(rng, n)
         labels[:2] = [0, 1]
         ise = mixture.ise(x, labels, weights)
+        # of the bounds for one point only tau_0 / n ISE^ differs from point to point
+        signs = 1 - 2 * labels
+        estimates = normal_density(x[:, np.newaxis] - x, mixture.bandwidth) @ signs
+        worst = 1 + np.argmax(ise[1:] + 2 / n * signs * estimates)
         totals = [
             ise_bound(x[:, np.newaxis], labels, w, mixture.bandwidth, delta=delta).total
-            for w in weights
+            for w in weights[[0, worst]]
         ]
-        failures += (ise > np.array(totals) + mixture.squared_norm).any()
+        failures += (ise[[0, worst]] > np.array(totals) + mixture.squared_norm).any()
     assert failures <= delta * draws
 
 
