@@ -241,13 +241,15 @@ class CDSK(ClusterMixin, BaseEstimator):
             X = X.copy()
         lam, lambda_choice = self._resolve_lam(X, rng, n_threads)
         candidates = self._candidates(X, rng, n_threads)
+        # from the points alone, which all kernels share
+        init = first_weights(candidates[0].kernel, lam, self.init)
         fits, partitions = [], []
         for candidate in candidates:
             if self.verbose:
                 print(f"[CDSK] kernel: {candidate.name}")
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
-            fits.append(self._alternate(candidate.kernel, lam, self.init, rng, start))
+            fits.append(self._alternate(candidate.kernel, lam, init, rng, start))
             partitions.append(self._label(candidate.kernel, fits[-1], rng))
         names = [candidate.name for candidate in candidates]
         choice = choose(names, partitions, self.n_clusters)
