@@ -80,6 +80,8 @@ def test_both_methods_of_splitting_agree(rng, monkeypatch):
 def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
     monkeypatch.setattr(_general, "_SMALL", 0)
     monkeypatch.setattr(_general, "_LARGEST_DENSE", 0)
+    # what it is at 10,000 points, beyond which this is the case
+    monkeypatch.setattr(_general, "_FEWEST_COLUMNS", 2500)
     monkeypatch.setattr(_general, "_factorises", None)
     K = few_negative(rng, 200)
     _, negative = reference.split(K)
@@ -92,7 +94,7 @@ def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
 def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
     monkeypatch.setattr(_general, "_SMALL", 0)
     monkeypatch.setattr(_general, "_factor_by_lapack", None)
-    monkeypatch.setattr(_general, "_PRODUCTS", 2000)
+    monkeypatch.setattr(_general, "_FEWEST_COLUMNS", 100_000)
     K = many_negative(rng, 150)
     values = np.linalg.eigvalsh(K)
     expected = (values < -NEGLIGIBLE * K.sum(axis=1).max()).sum()
@@ -101,7 +103,7 @@ def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
 
 def test_lapack_takes_over_where_the_block_method_is_slow(rng, monkeypatch):
     monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_PRODUCTS", 2)
+    monkeypatch.setattr(_general, "_FEWEST_COLUMNS", 24)
     K = many_negative(rng, 120)
     _, negative = reference.split(K)
     factor = general_kernel(K).negative.factor
@@ -169,6 +171,23 @@ def test_similarity_is_clipped_and_counted(rng, make, dtype):
     np.testing.assert_allclose(
         similarity.normalised_product(columns), columns @ A, atol=1e-3 * np.abs(A).max()
     )
+
+
+def test_a_stored_negative_part_gives_the_same(rng, monkeypatch):
+    n, lam = 90, 27.0
+    K = many_negative(rng, n)
+    weights, columns = weights_in_box(rng, n, lam), rng.normal(size=(2, n))
+    found = []
+    for part in (0.0, 1.0):  # always stored, never stored
+        monkeypatch.setattr(_general, "_STORED_FROM", part)
+        kernel = general_kernel(K, 1)
+        similarity = Similarity(kernel, weights, lam)
+        rows = kernel.negative.absolute_rows(kernel.rows())
+        absolute = np.stack([rows.row_array(i) for i in range(n)])
+        clipped = similarity.normalised_product(columns)
+        found.append((absolute, rows.diagonal, clipped, similarity.components(0.1)[1]))
+    for stored, made in zip(*found, strict=True):
+        np.testing.assert_allclose(stored, made, rtol=1e-12, atol=1e-12)
 
 
 def test_components_of_the_clipped_graph(rng):
@@ -365,13 +384,30 @@ def test_threads_change_no_bit(rng, monkeypatch, make):
 
 
 def test_refused_with_figures_and_advice(rng, monkeypatch):
-    monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_LARGEST_DENSE", 50)
-    monkeypatch.setattr(_general, "_PRODUCTS_ALONE", 3)
-    K = many_negative(rng, 100)
-    message = r"100 points is not .* some \d+ s and 240,000 bytes.*psd=True.*diagonal"
+    # as above 10,000 points: the test and the search run as they do there
+    monkeypatch.setattr(_general, "_LARGEST_DENSE", 1000)
+    monkeypatch.setattr(_general, "_factor_by_lapack", None)
+    monkeypatch.setattr(_general, "_factorises", None)
+    columns = 0
+    product = DenseKernel.product
+
+    def counted(self, rows):
+        nonlocal columns
+        columns += len(rows)
+        return product(self, rows)
+
+    monkeypatch.setattr(DenseKernel, "product", counted)
+    K = cdsk.gaussian_gram(rng.normal(size=(1300, 2)), 0.5)
+    K[K < 0.5] = 0.0
+    message = (
+        r"1300 points is not .* in 720 products with a vector.* some 0 s and "
+        r"40,560,000 bytes.*at most 1000 points.*psd=True.*diagonal"
+    )
     with pytest.raises(ValueError, match=message):
-        CDSK(3, kernel="precomputed", psd=False).fit(K)
+        CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    # the test of definiteness is a short search here, and each block is as wide as its
+    # guesses and guards
+    assert columns <= 1.1 * _general._column_budget(1300) + 50
 
 
 def test_refused_for_lack_of_memory(rng, monkeypatch):

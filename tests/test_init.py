@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, nnls
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 import cdsk
 import reference
@@ -83,11 +84,57 @@ def test_a_higher_price_leaves_fewer_points(rng):
     X = rng.normal(size=(60, 5)) + 1.0
     sizes = [
         np.count_nonzero(sparse_start(X, tau=tau).coefficients)
-        for tau in (0.0, 0.01, 0.1, 1.0, 1e6)
+        for tau in (0.0, 0.1, 1.0, 10.0, 1e6)
     ]
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > sizes[2] > sizes[-1] == 0
+    assert sizes[0] > sizes[3] > sizes[-1] == 0
     assert (sparse_start(X, tau=1e6).weights == 1 / 60).all()
+
+
+def test_the_price_is_the_papers(rng):
+    X = rng.normal(size=(60, 5)) + 1.0
+    one, two, other = sparse_start(X), sparse_start(X, tau=0.1), sparse_start(X, tau=10)
+    assert (one.coefficients == two.coefficients).all()
+    assert (one.objective == two.objective).all()
+    assert (one.coefficients != other.coefficients).any()
+
+
+def test_iris_converges_where_thresholding_alone_takes_thousands_of_steps():
+    X = load_iris().data
+    result = sparse_start(X)
+    assert result.converged
+    assert result.n_iter < 200
+    # where thresholding alone ends after 25,000 steps, with 39 points
+    assert result.objective[-1] < 675.86
+    # a fixed point: the least sum of squares on the support, and no entry comes back
+    A, s, n = X @ X.T, (X**2).sum(axis=1), len(X)
+    Q, p = (n - 2) * A + np.diag(s), 2 * (s - A.sum(axis=1))
+    a = result.coefficients
+    gradient = 2 * Q @ a + p
+    assert np.abs(gradient[a > 0]).max() < 1e-6 * np.abs(p).max()
+    curvature = 2 * np.linalg.eigvalsh(Q)[-1]
+    gain = np.sqrt(2 * 0.1 / curvature)
+    assert (-gradient[a == 0] / curvature <= gain).all()
+
+
+def test_a_start_that_is_cut_short_says_so():
+    message = (
+        r"not converge in 3 iterations: .* fell by .* to 698.*of 150 points are left"
+    )
+    with pytest.warns(ConvergenceWarning, match=message):
+        result = sparse_start(load_iris().data, max_iter=3)
+    assert not result.converged
+    assert result.n_iter == 3
+
+
+def test_numbers_too_large_to_be_squared(rng):
+    X = rng.normal(size=(10, 2))
+    with pytest.raises(
+        ValueError, match=r"X must hold numbers .* at most; got .*e\+200"
+    ):
+        sparse_start(X * 1e200)
+    assert sparse_start(X * 1e100).converged
+    assert (sparse_start(X * 1e-200).weights == 0.1).all()
 
 
 def test_too_long_steps_are_shortened(rng, monkeypatch):
@@ -166,7 +213,8 @@ def test_fits_from_all_starts(blobs):
 
 def test_threads_change_no_bit():
     X = make_blobs(3000, 20, random_state=0)[0]
-    one, two = (sparse_start(X, n_threads=n) for n in (1, 3))
+    one, two = (sparse_start(X, tau=1e3, n_threads=n) for n in (1, 3))
+    assert one.n_iter > 1
     assert (one.weights == two.weights).all()
     assert (one.objective == two.objective).all()
 

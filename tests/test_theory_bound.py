@@ -278,3 +278,19 @@ def test_bad_input_is_refused(change, message):
     assert generalization_bound(**arguments).n_classes == 2
     with pytest.raises(ValueError, match=message):
         generalization_bound(**(arguments | change))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0.0, np.nan, 1.0, 1.0], "labels must hold a class .*; got NaN at row 1"),
+        (np.array([0, 1, float("nan"), 1], object), "got NaN at row 2"),
+        (
+            np.array([0, "a", 1, 1], object),
+            "labels must be of one type.*; got int, str",
+        ),
+    ],
+)
+def test_labels_that_are_no_classes(labels, message):
+    with pytest.raises(ValueError, match=message):
+        generalization_bound(np.eye(4), labels, np.full(4, 0.25))

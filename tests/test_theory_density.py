@@ -171,3 +171,15 @@ def test_probabilities_sum_to_one_however_far():
     model.fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1])
     far = model.predict_proba([[1e6], [1e8], [1e9]])
     np.testing.assert_allclose(far, 0.5)
+
+
+@pytest.mark.parametrize("bandwidth", [1.0, "local"])
+def test_points_beyond_the_range_of_squares(rng, bandwidth):
+    X = rng.normal(size=(40, 2))
+    model = KernelDensityClassifier(bandwidth=bandwidth).fit(X, X[:, 0] > 0)
+    with pytest.raises(
+        ValueError, match=r"of magnitude .* at most.*got 1.0e\+155 at row"
+    ):
+        model.predict_proba([[1e155, 0.0]])
+    proba = model.predict_proba([[1e140, 0.0]])
+    assert proba.sum() == pytest.approx(1.0)

@@ -20,8 +20,19 @@ def changed(array, place, value):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (changed(X, (3, 1), np.nan), "Input X contains NaN"),
-        (changed(X, (3, 1), np.inf), "Input X contains infinity"),
+        (
+            changed(X, (3, 1), np.nan),
+            r"^Input X contains NaN at row 3, column 1 \(1 in all\); expected finite "
+            "numbers only.$",
+        ),
+        (
+            changed(X, ([5, 3], [0, 2]), -np.inf),
+            r"^Input X contains infinity at row 3, column 2 \(2 in all\); expected .*$",
+        ),
+        (
+            changed(X.astype(object), (3, 1), None),
+            "^Input X contains NaN at row 3, col",
+        ),
         (X.astype(str), None),
         (changed(X.astype(object), (4, 2), "blue"), "got 'blue' at row 4, column 2"),
         (
@@ -152,3 +163,81 @@ def test_wrong_number_of_features_at_predict():
 def test_bad_arguments_of_functions(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "advice"),
+    [
+        (CDSK(2, kernel="precomputed"), np.eye(5), "a matrix with larger entries"),
+        (CDSK(2, bandwidth=1e-9), X[:5], "a larger bandwidth"),
+        (CDSK(2, bandwidth=1e-9, n_neighbors=2), X[:5], "a larger bandwidth or n_nei"),
+        (
+            CDSK(2, kernel="laplacian", kernel_params={"gamma": 1e9}),
+            X[:5],
+            "a smaller gamma",
+        ),
+        (
+            CDSK(2, kernel=lambda A, B: np.eye(len(A), len(B))),
+            X[:5],
+            "a kernel with larger values",
+        ),
+    ],
+)
+def test_advice_is_that_of_the_kernel(model, data, advice):
+    with pytest.raises(ValueError, match=f"No two points have any .* takes {advice}"):
+        model.fit(data)
+
+
+def test_advice_for_stray_points_is_that_of_the_kernel():
+    stray = np.eye(31)
+    stray[:30, :30] = K
+    with pytest.warns(UserWarning, match="1 of 31 .* takes a matrix with larger entri"):
+        CDSK(2, kernel="precomputed", random_state=0).fit(stray)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"gamma": -1}, r"kernel_params\['gamma'\] must be a number >= 0; got -1"),
+        ({"gamma": "a"}, r"kernel_params\['gamma'\] must be a number >= 0; got 'a'"),
+        ({"degree": 0}, r"kernel_params\['degree'\] must be a number >= 1; got 0"),
+        ({"coef0": np.inf}, r"kernel_params\['coef0'\] must be a finite number; got i"),
+    ],
+)
+def test_bad_values_of_kernel_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CDSK(3, kernel="polynomial", kernel_params=parameters).fit(X)
+
+
+def test_a_kernel_that_returns_a_sparse_matrix():
+    def kernel(A, B):
+        return sparse.csr_array(cdsk.gaussian_rows(A, B, 1.0))
+
+    with pytest.raises(
+        ValueError, match=r"dense array; got a sparse one of shape \(30"
+    ):
+        CDSK(3, kernel=kernel).fit(X)
+
+
+def test_text_among_weights_is_named_and_not_printed_as_a_whole():
+    message = "^init must hold numbers; got 'a' at row 0.$"
+    with pytest.raises(ValueError, match=message):
+        CDSK(3, init=["a"] * 30).fit(X)
+
+
+def test_bound_of_other_points():
+    model = CDSK(3, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"X must be what .* 30 rows; got 20"):
+        model.generalization_bound(X[:20])
+
+
+@pytest.mark.parametrize("parameters", [{}, {"bandwidth": 1.0}, {"bandwidth": "local"}])
+def test_points_beyond_the_range_of_squares(parameters):
+    model = CDSK(3, random_state=0, **parameters).fit(X)
+    message = r"X must hold coordinates of .* at most.*; got 1.0e\+154 at row 1"
+    for ask in (model.predict, model.decision_function, model.score_samples):
+        with pytest.raises(ValueError, match=message):
+            ask(np.array([[0.0, 0.0, 0.0], [1.0, 1e154, 0.0]]))
+    far = model.decision_function([[0.0, 1e140, 0.0]])
+    assert np.isfinite(far.max())
+    assert not np.isnan(far).any()

@@ -91,6 +91,10 @@ class Embedding:
         return float(np.sum(1.0 - self.eigenvalues))
 
 
+class NoSimilarityError(ValueError):
+    """All points are stray. Who knows the kernel knows what to do about it."""
+
+
 def spectral_step(similarity, n_clusters, rng, start=None):
     """Return the ``Embedding`` of a ``Similarity``.
 
@@ -99,9 +103,9 @@ def spectral_step(similarity, n_clusters, rng, start=None):
     count, label = similarity.components(NEGLIGIBLE_EDGE)
     known, used = _component_vectors(similarity, label, count, n_clusters)
     if not used.any():
-        raise ValueError(
+        raise NoSimilarityError(
             "No two points have any similarity: every kernel value between different "
-            "points is zero. Expected a larger bandwidth."
+            "points is zero. Expected some that are not."
         )
     missing = n_clusters - len(known)
     if missing == 0:

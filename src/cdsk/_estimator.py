@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cdsk._bandwidth import RULES
 from cdsk._candidates import other_candidate, rbf_candidates
 from cdsk._choice import choose
+from cdsk._embedding import NoSimilarityError
 from cdsk._fit import alternate
 from cdsk._fork import one_thread_if_forked
 from cdsk._init import first_weights
@@ -30,6 +31,7 @@ from cdsk._validation import (
     check_integer,
     check_number,
     check_points,
+    check_simplex_point,
 )
 from cdsk._whiten import represent
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
@@ -244,13 +246,15 @@ class CDSK(ClusterMixin, BaseEstimator):
             X = X.copy()
         lam, lambda_choice = self._resolve_lam(X, rng, n_threads)
         candidates = self._candidates(X, rng, n_threads)
+        # from the points alone, which all kernels share
+        init = first_weights(candidates[0].kernel, lam, self.init)
         fits, partitions = [], []
         for candidate in candidates:
             if self.verbose:
                 print(f"[CDSK] kernel: {candidate.name}")
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
-            fits.append(self._alternate(candidate.kernel, lam, self.init, rng, start))
+            fits.append(self._alternate(candidate.kernel, lam, init, rng, start))
             partitions.append(self._label(candidate.kernel, fits[-1], rng))
         names = [candidate.name for candidate in candidates]
         choice = choose(names, partitions, self.n_clusters)
@@ -259,7 +263,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
         if len(candidates) == 1:  # else the data chose, and outliers are to be expected
-            _warn_of_stray_points(fit.embedding.stray)
+            self._warn_of_stray_points(fit.embedding.stray)
 
         self.labels_ = labels
         self.weights_ = fit.weights
@@ -358,7 +362,14 @@ class CDSK(ClusterMixin, BaseEstimator):
     def generalization_bound(
         self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
     ) -> GeneralizationBound:
-        """Terms of the paper's bound on the error of ``predict``.
+        """Terms of the paper's bound on the error of the votes.
+
+        The bound is for votes by the kernel matrix of the fit. ``predict`` votes alike,
+        but for a kernel that is truncated to neighbours, as the default one is: there
+        it counts the neighbours of the new point alone, while the matrix is symmetric,
+        so that points also count those whose neighbours they are, and its diagonal was
+        raised until it was semi-definite. For these the bound is one for a relative
+        of ``predict``.
 
         Parameters
         ----------
@@ -475,6 +486,11 @@ class CDSK(ClusterMixin, BaseEstimator):
             X = self._training
         else:
             X = self.representation_.transform(self._check_data(X, reset=False))
+            if len(X) != len(self.labels_):
+                raise ValueError(
+                    "X must be what the model was fitted to, with "
+                    f"{len(self.labels_)} rows; got {len(X)}."
+                )
         with one_thread_if_forked():
             # parameters may have been set since
             fitted = type(self)(**self._fitted_parameters)
@@ -493,18 +509,43 @@ class CDSK(ClusterMixin, BaseEstimator):
         )
 
     def _alternate(self, kernel, lam, init, rng, start=None):
-        return alternate(
-            kernel,
-            self.n_clusters,
-            kernel.n * lam,
-            first_weights(kernel, lam, init),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            qp_tol=self.qp_tol,
-            rng=rng,
-            start=start,
-            report=_print_round if self.verbose else None,
-        )
+        try:
+            return alternate(
+                kernel,
+                self.n_clusters,
+                kernel.n * lam,
+                first_weights(kernel, lam, init),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                qp_tol=self.qp_tol,
+                rng=rng,
+                start=start,
+                report=_print_round if self.verbose else None,
+            )
+        except NoSimilarityError as error:
+            raise ValueError(f"{error} This takes {self._what_connects()}.") from None
+
+    def _what_connects(self):
+        """What makes similarities larger, in the words of the kernel's parameters."""
+        if self.kernel == "rbf":
+            truncated = self.n_neighbors is not None or self.bandwidth == "auto"
+            return "a larger bandwidth" + " or n_neighbors" * truncated
+        if self.kernel == "precomputed":
+            return "a matrix with larger entries"
+        if self.kernel in ("laplacian", "chi2"):
+            return "a smaller gamma"
+        return "a kernel with larger values"
+
+    def _warn_of_stray_points(self, stray):
+        count = int(stray.sum())
+        if count:
+            warnings.warn(
+                f"{count} of {len(stray)} points have no similarity to any cluster and "
+                "took the label of their nearest neighbour. To connect them takes "
+                f"{self._what_connects()}.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _resolve_lam(self, X, rng, n_threads):
         """The regularisation, and how it was chosen if it was."""
@@ -537,6 +578,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     def _select_lambda(self, X, grid, sample, criterion) -> LambdaChoice:
         """The work of ``select_lambda``."""
         X = self._check_all(X)
+        if not isinstance(self.init, str):
+            check_simplex_point(self.init, len(X), 1.0, "init")
         check_number(sample, "sample", above=0, at_most=1)
         check_choice(criterion, "criterion", CRITERIA)
         grid = [
@@ -559,15 +602,3 @@ def _print_round(result):
         f"{result.trace:.4g}  support {result.n_support}  QP gap {result.qp_gap:.1e}  "
         f"{result.seconds:.2f} s{status}"
     )
-
-
-def _warn_of_stray_points(stray):
-    count = int(stray.sum())
-    if count:
-        warnings.warn(
-            f"{count} of {len(stray)} points have no similarity to any cluster and "
-            "took the label of their nearest neighbour. A larger bandwidth connects "
-            "them.",
-            UserWarning,
-            stacklevel=3,
-        )

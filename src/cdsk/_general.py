@@ -14,6 +14,7 @@ one code for both, in which every kernel has a ``NegativePart``, usually of rank
 
 K- = F'F is kept by its factor F (r, n), one row per negative eigenvalue. Products and
 rows of |K| then cost O(nr) more than those of K, and the fit has no second n x n array.
+Where r is a large part of n, that would take longer than finding F; then K- is stored.
 The eigenpairs come from the block Lanczos method applied to -K, and a Cholesky
 factorisation of K + K- shows that none is missing; where the method takes too long,
 because they are many or crowd at 0, they come from LAPACK.
@@ -45,16 +46,25 @@ _TOLERANCE = 1e-9
 # as 0: it moves no eigenvalue of the spectral step by more than n times as much.
 _NEGLIGIBLE_ENTRY = 1e-13
 
-# Up to here LAPACK is as quick as anything; beyond the second it takes minutes and is
-# refused (measured: docs/method.md).
+# Up to here LAPACK is as quick as anything; beyond the second it takes three minutes
+# and more, and is refused (measured: docs/method.md).
 _SMALL = 1000
-_LARGEST_DENSE = 6000
+_LARGEST_DENSE = 10_000
 
-# Block products that are tried before LAPACK, which costs more, and without it.
-_PRODUCTS, _PRODUCTS_ALONE = 60, 1000
+# Part of the eigenvalues that have to be negative for K- to be stored as a matrix.
+# LAPACK, which finds so many, took more memory.
+_STORED_FROM = 1 / 8
 
 # Eigenpairs asked for at first; twice as many each time all of them were negative.
 _FIRST_BATCH = 8
+
+# Products of K with a column that the block method may take. LAPACK costs as much as n
+# of them or more, so that a search in vain adds a quarter to its time at most.
+_FEWEST_COLUMNS = 720
+
+
+def _column_budget(n):
+    return max(_FEWEST_COLUMNS, n // 4)
 
 
 class NegativePart:
@@ -80,8 +90,14 @@ class NegativePart:
         return np.einsum("rn,rn->n", self.factor, self.factor)
 
     @cached_property
-    def _transpose(self):
-        return np.ascontiguousarray(self.factor.T)
+    def _rows(self):
+        """Compiled rows of K-."""
+        if self.rank <= _STORED_FROM * self.factor.shape[1]:
+            return _negative.NegativeRows(
+                self.factor, np.ascontiguousarray(self.factor.T)
+            )
+        with threadpool_limits(limits=1, user_api="blas"):
+            return _negative.NegativeRows(self.factor.T @ self.factor)
 
     def product(self, columns):
         """(K- - diag K-) times each row of ``columns`` (m, n)."""
@@ -96,7 +112,7 @@ class NegativePart:
         """Compiled rows of |K|, given those of K."""
         if not self.rank:
             return rows
-        return _negative.AbsoluteRows(rows, self.factor, self._transpose)
+        return _negative.AbsoluteRows(rows, self._rows)
 
     def clipped(self, rows, weights, lam, degrees):
         """Sparse matrix of minus the negative entries of S, its diagonal left out.
@@ -110,16 +126,14 @@ class NegativePart:
         if not self.rank:
             return sparse.csr_array((n, n))
         i, j, values = _negative.clipped_pairs(
-            rows, self.factor, self._transpose, weights, lam, degrees, _NEGLIGIBLE_ENTRY
+            rows, self._rows, weights, lam, degrees, _NEGLIGIBLE_ENTRY
         )
         ends = np.concatenate([i, j]), np.concatenate([j, i])
         return sparse.csr_array((np.tile(values, 2), ends), shape=(n, n))
 
     def components(self, rows, weights, lam, degrees, negligible):
         """Number and labels of the components of the graph of max(S, 0); r > 0."""
-        return _negative.components(
-            rows, self.factor, self._transpose, weights, lam, degrees, negligible
-        )
+        return _negative.components(rows, self._rows, weights, lam, degrees, negligible)
 
 
 def split(kernel, psd, rng):
@@ -133,19 +147,20 @@ def is_semidefinite(kernel, rng):
     """True if no eigenvalue of K is below minus ``NEGLIGIBLE`` times the bound.
 
     By a Cholesky factorisation, n^3 / 3 operations and one more n x n array; where that
-    is too much, by the smallest Ritz value.
+    is too much, by the smallest Ritz value. One that is negative is a proof, so that a
+    short search comes first.
     """
+    none = np.empty((0, kernel.n))
     if kernel.n <= _LARGEST_DENSE:
-        return _factorises(kernel, np.empty((0, kernel.n)))
-    found = leading_eigenpairs(
-        _minus(kernel)[0],
-        rng.standard_normal((1 + GUARDS, kernel.n)),
-        1,
-        known=np.empty((0, kernel.n)),
-        tol=NEGLIGIBLE,
-        max_steps=_PRODUCTS_ALONE,
-        n_threads=kernel.n_threads,
+        return _factorises(kernel, none)
+    minus = _Minus(kernel)
+    found = _search(
+        minus, none, 1, none, NEGLIGIBLE, _column_budget(kernel.n) // 10, rng
     )
+    if found.values[0] <= NEGLIGIBLE < found.residuals[0]:
+        found = _search(
+            minus, found.vectors, 1, none, NEGLIGIBLE, minus.columns_left, rng
+        )
     return bool(found.values[0] <= NEGLIGIBLE)
 
 
@@ -174,23 +189,14 @@ def _factor_by_block_method(kernel, rng):
     They are complete if K + F'F factorises; or, where a factorisation is too much, if
     the search converged and its last eigenvalue is not negative.
     """
-    minus, bound = _minus(kernel)
+    minus = _Minus(kernel)
     certified = kernel.n <= _LARGEST_DENSE
-    left = _PRODUCTS if certified else _PRODUCTS_ALONE
     values, vectors = np.empty(0), np.empty((0, kernel.n))
     batch = _FIRST_BATCH
-    while left > 0:
+    while minus.columns_left > 0:
         found = _search(
-            minus,
-            vectors[:0],
-            batch,
-            vectors,
-            NEGLIGIBLE,
-            left // 3,
-            rng,
-            kernel.n_threads,
+            minus, vectors[:0], batch, vectors, NEGLIGIBLE, minus.columns_left // 3, rng
         )
-        left -= found.n_products
         negative = found.values > NEGLIGIBLE
         complete = found.residuals.max() <= NEGLIGIBLE and not negative.all()
         if negative.any():
@@ -200,16 +206,15 @@ def _factor_by_block_method(kernel, rng):
                 np.count_nonzero(negative),
                 vectors,
                 _TOLERANCE,
-                left,
+                minus.columns_left,
                 rng,
-                kernel.n_threads,
+                in_pace=True,
             )
-            left -= found.n_products
             if found.residuals.max() > _TOLERANCE:
                 return None
             values = np.concatenate([values, found.values])
             vectors = np.concatenate([vectors, found.vectors])
-        factor = np.sqrt(bound * values)[:, np.newaxis] * vectors
+        factor = np.sqrt(minus.bound * values)[:, np.newaxis] * vectors
         if complete or (certified and _factorises(kernel, factor)):
             return factor
         if not negative.any():
@@ -218,17 +223,33 @@ def _factor_by_block_method(kernel, rng):
     return None
 
 
-def _search(minus, start, k, known, tol, max_products, rng, n_threads):
+class _Minus:
+    """The operator -K / bound on rows, which counts how many it may still take."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.bound = _bound(kernel)
+        self.columns_left = _column_budget(kernel.n)
+
+    def __call__(self, columns):
+        self.columns_left -= len(columns)
+        product = self.kernel.product(columns) + self.kernel.diagonal * columns
+        return product / -self.bound
+
+
+def _search(minus, start, k, known, tol, max_columns, rng, *, in_pace=False):
     """K leading eigenpairs from a start that is filled up with random vectors."""
-    guards = rng.standard_normal((k + GUARDS - len(start), start.shape[1]))
+    width = k + GUARDS
+    guards = rng.standard_normal((width - len(start), start.shape[1]))
     return leading_eigenpairs(
         minus,
         np.concatenate([start, guards]),
         k,
         known=known,
         tol=tol,
-        max_steps=max_products,
-        n_threads=n_threads,
+        max_steps=max_columns // width,
+        n_threads=minus.kernel.n_threads,
+        in_pace=in_pace,
     )
 
 
@@ -254,16 +275,6 @@ def _factorises(kernel, factor):
 def _bound(kernel):
     """The largest row sum, a bound of the eigenvalues."""
     return float(np.max(kernel.row_sums + np.abs(kernel.diagonal)))
-
-
-def _minus(kernel):
-    """The operator -K / bound, and the bound."""
-    bound = _bound(kernel)
-
-    def product(columns):
-        return (kernel.product(columns) + kernel.diagonal * columns) / -bound
-
-    return product, bound
 
 
 def _matrix(kernel):
@@ -296,10 +307,11 @@ def _refuse(n):
     seconds = 1.5 * (n / 2000) ** 3  # measured at 2000; cubic
     raise ValueError(
         f"The similarity of {n} points is not positive semi-definite, and its negative "
-        f"part was not found in {_PRODUCTS_ALONE} block products. LAPACK would take "
-        f"some {seconds:.0f} s and {3 * 8 * n * n:,} bytes, and is used for at most "
-        f"{_LARGEST_DENSE} points. Expected fewer points; or psd=True, which uses the "
-        "similarity as it is, in a weight step that is then not convex; or a larger "
-        "diagonal: adding minus the smallest eigenvalue to it makes a matrix "
-        "semi-definite and changes no similarity between different points."
+        f"part was not found in {_column_budget(n)} products with a vector: it has "
+        f"many eigenvalues, or some near 0. LAPACK would take some {seconds:.0f} s and "
+        f"{3 * 8 * n * n:,} bytes, and is used for at most {_LARGEST_DENSE} points. "
+        "Expected fewer points; or psd=True, which uses the similarity as it is, in a "
+        "weight step that is then not convex; or a larger diagonal: adding minus the "
+        "smallest eigenvalue to it makes a matrix semi-definite and changes no "
+        "similarity between different points."
     )

@@ -11,19 +11,25 @@ With the Gram matrix A = X X' and s = diag A the sum of squares is
 
 so A is needed only as an operator. F is lowered by iterative hard thresholding: a
 gradient step of length 1 / L, then entries up to sqrt(2 tau / L), the smallest that pay
-their price, are set to 0. L is doubled until F does not rise, so F never does. The
-limit is a point where no single such step helps; the problem itself is NP-hard.
+their price, are set to 0. L is doubled until F does not rise, so F never does. Such
+steps are short: L belongs to the mean of the points, and what distinguishes them moves
+a thousand times slower. So each step that leaves the support as it was is followed by
+one to the minimum of the sum of squares over the support, where F is a convex quadratic
+function, as far as entries stay non-negative. The limit is a point where neither kind
+of step helps; the problem itself is NP-hard.
 
 The weights of a fit sum to 1 and are at most 1 / (n lam), so the solution is scaled to
 sum 1 and replaced by the nearest such point. If fewer than n lam points carry weight,
 the others share the rest equally.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._block import combine, inner
 from cdsk._eigen import GUARDS, leading_eigenpairs
@@ -38,8 +44,15 @@ from cdsk._validation import (
 # The paper's weight of the number of non-zero entries.
 TAU = 0.1
 
-# Relative decrease of F at which the iteration ends.
+# Relative decrease of F by both kinds of steps at which the iteration ends.
 _TOLERANCE = 1e-7
+
+# Conjugate gradients on the support end at this part of the first residual, or after so
+# many products. For points in d dimensions d + 1 suffice.
+_CG_TOLERANCE, _CG_STEPS = 1e-9, 200
+
+# Largest curvature of the sum of squares that leaves room for sums over the points.
+_LARGEST_CURVATURE = 1e300
 
 
 @dataclass(frozen=True)
@@ -57,12 +70,15 @@ class SparseStart:
         Objective of the start and after every iteration; never increases.
     n_iter : int
         Number of iterations.
+    converged : bool
+        False if ``max_iter`` ended the iteration.
     """
 
     coefficients: NDArray[np.float64]
     weights: NDArray[np.float64]
     objective: NDArray[np.float64]
     n_iter: int
+    converged: bool
 
 
 def sparse_start(
@@ -76,7 +92,8 @@ def sparse_start(
     """Sparse weights of the points: the paper's initialisation.
 
     Lowers ``sum_i |x_i - sum_{j != i} x_j a_j|^2 + tau |a|_0`` over ``a >= 0`` by
-    iterative hard thresholding, from uniform weights.
+    iterative hard thresholding, from uniform weights, with steps to the minimum on the
+    support wherever it has settled.
 
     Parameters
     ----------
@@ -88,7 +105,7 @@ def sparse_start(
         Regularisation of the fit the weights are for, which bounds them by
         ``1 / (n_samples * lam)``. None leaves them as they are.
     max_iter : int, default=1000
-        Most iterations.
+        Most iterations. Where they do not suffice a ``ConvergenceWarning`` says so.
     n_threads : int, default=None
         Number of threads; None means all. The result does not depend on it.
 
@@ -148,6 +165,14 @@ class Gram:
         def product(rows):
             return combine(inner(columns, rows, n_threads), columns, n_threads)
 
+        longest = float(np.abs(columns).max())
+        n = columns.shape[1]
+        most = np.sqrt(_LARGEST_CURVATURE / columns.size) / n
+        if longest > most:
+            raise ValueError(
+                "X must hold numbers whose squares can be summed for the sparse start, "
+                f"of magnitude {most:.1e} at most; got {longest:.1e}."
+            )
         return cls(product, np.einsum("dn,dn->n", columns, columns), n_threads)
 
     @classmethod
@@ -178,9 +203,10 @@ def hard_thresholding(gram, tau, upper, max_iter=1000):
     image = quadratic(a)
     history = [objective(a, image)]
     curvature = 2.0 * ((n - 2) * _largest_eigenvalue(gram) + s.max())
-    for _ in range(max_iter):
+    converged, fall = curvature == 0.0, np.inf
+    while not converged and len(history) <= max_iter:
         gradient = 2.0 * image + linear
-        while curvature > 0.0 and np.isfinite(curvature):
+        while np.isfinite(curvature):
             step = a - gradient / curvature
             new = np.where(step > np.sqrt(2.0 * tau / curvature), step, 0.0)
             new_image = quadratic(new)
@@ -188,17 +214,84 @@ def hard_thresholding(gram, tau, upper, max_iter=1000):
             if value <= history[-1]:
                 break
             curvature *= 2.0
-        else:
+        else:  # no step is short enough
+            converged = True
             break
-        converged = history[-1] - value <= _TOLERANCE * abs(value)
+        settled = bool(((new > 0) == (a > 0)).all())
+        if settled:
+            direction = _towards_minimum(new, 2.0 * new_image + linear, quadratic, s)
+            for candidate in _non_negative_steps(new, direction):
+                candidate_image = quadratic(candidate)
+                lower = objective(candidate, candidate_image)
+                if lower < value:
+                    new, new_image, value = candidate, candidate_image, lower
+                    break
+        fall = history[-1] - value
+        converged = settled and fall <= _TOLERANCE * abs(value)
         a, image = new, new_image
         history.append(value)
-        if converged:
-            break
+    if not converged and max_iter > 0:
+        warnings.warn(
+            f"The sparse start did not converge in {max_iter} iterations: in the last "
+            f"one its objective fell by {fall:.1e} to {history[-1]:.6g}, expected at "
+            f"most {_TOLERANCE:.0e} of it, and {np.count_nonzero(a)} of {n} points are "
+            "left. sparse_start takes a larger max_iter.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     total = a.sum()
     weights = a / total if total > 0 else np.full(n, 1.0 / n)
     weights = nearest_feasible(weights, upper)
-    return SparseStart(a, weights, np.array(history), len(history) - 1)
+    return SparseStart(a, weights, np.array(history), len(history) - 1, converged)
+
+
+def _towards_minimum(a, gradient, quadratic, s):
+    """Step from ``a`` to the least sum of squares with the same support.
+
+    Conjugate gradients, which lower it with every product, so that it does no harm to
+    end early. The preconditioner diag(s) turns the matrix of points in d dimensions
+    into the identity plus one of rank d.
+    """
+    support = a > 0
+    inverse = np.zeros_like(s)
+    np.divide(1.0, s, out=inverse, where=support & (s > 0))
+    step = np.zeros_like(a)
+    residual = np.where(support, -0.5 * gradient, 0.0)
+    scaled = inverse * residual
+    direction = scaled
+    size = first_size = float(np.sum(residual * scaled))
+    for _ in range(_CG_STEPS):
+        if size <= _CG_TOLERANCE**2 * first_size:
+            break
+        image = np.where(support, quadratic(direction), 0.0)
+        bend = float(np.sum(direction * image))
+        if not bend > 0.0:
+            break
+        step = step + (size / bend) * direction
+        residual = residual - (size / bend) * image
+        scaled = inverse * residual
+        old_size, size = size, float(np.sum(residual * scaled))
+        direction = scaled + (size / old_size) * direction
+    return step
+
+
+def _non_negative_steps(a, direction):
+    """Shorter and shorter parts of a step, negative entries set to 0.
+
+    Long ones drop many points at once but need not lower F. The last, on which the
+    first entry becomes 0, always does.
+    """
+    falling = direction < 0
+    lengths = -a[falling] / direction[falling]
+    shortest = min(float(lengths.min(initial=1.0)), 1.0)
+    length = 1.0
+    while length > shortest:
+        yield np.maximum(a + length * direction, 0.0)
+        length *= 0.25
+    step = np.maximum(a + shortest * direction, 0.0)
+    # exactly 0, whatever rounding says
+    step[np.flatnonzero(falling)[lengths <= shortest]] = 0.0
+    yield step
 
 
 def _largest_eigenvalue(gram):

@@ -5,13 +5,17 @@ from cdsk._rows import RowSource
 
 Array = NDArray[np.float64]
 
+class NegativeRows:
+    @property
+    def diagonal(self) -> Array: ...
+    def __init__(self, first: Array, second: Array | None = None) -> None: ...
+
 class AbsoluteRows(RowSource):
-    def __init__(self, rows: RowSource, factor: Array, transpose: Array) -> None: ...
+    def __init__(self, rows: RowSource, negative: NegativeRows) -> None: ...
 
 def clipped_pairs(
     rows: RowSource,
-    factor: Array,
-    transpose: Array,
+    negative_rows: NegativeRows,
     alpha: Array,
     lam: float,
     degrees: Array,
@@ -19,8 +23,7 @@ def clipped_pairs(
 ) -> tuple[NDArray[np.intc], NDArray[np.intc], Array]: ...
 def components(
     rows: RowSource,
-    factor: Array,
-    transpose: Array,
+    negative_rows: NegativeRows,
     alpha: Array,
     lam: float,
     degrees: Array,

@@ -14,11 +14,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.metrics.pairwise import KERNEL_PARAMS, pairwise_kernels
+
+from cdsk._validation import check_number
 
 NAMES = ("chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "sigmoid")
 
 _BETWEEN_MINUS_ONE_AND_ONE = ("cosine", "sigmoid")
+
+# Smallest value of a parameter. A negative gamma makes far points similar.
+_LEAST = {"gamma": 0, "degree": 1}
 
 Kernel = Callable[..., ArrayLike]
 
@@ -33,7 +39,13 @@ class PairwiseKernel:
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Values of the kernel, refused unless there is one per pair of points."""
         if callable(self.kernel):
-            values = np.asarray(self.kernel(A, B, **self.parameters))
+            values = self.kernel(A, B, **self.parameters)
+            if sparse.issparse(values):
+                raise ValueError(
+                    "kernel(A, B) must return a dense array; got a sparse one of "
+                    f"shape {values.shape}, which its method toarray makes dense."
+                )
+            values = np.asarray(values)
         else:
             values = pairwise_kernels(A, B, metric=self.kernel, **self.parameters)
         if values.shape != (len(A), len(B)):
@@ -48,7 +60,7 @@ class PairwiseKernel:
 
 
 def check_kernel_params(kernel, parameters):
-    """Refuse parameters that the kernel does not have."""
+    """Refuse parameters that the kernel does not have, and values they cannot have."""
     if parameters is None:
         return
     if not isinstance(parameters, Mapping):
@@ -62,3 +74,7 @@ def check_kernel_params(kernel, parameters):
             raise ValueError(
                 f"kernel_params of kernel={kernel!r} may be {expected}; got {name!r}."
             )
+    for name, value in parameters.items():
+        # gamma=None is scikit-learn's default, 1 / n_features
+        if not (name == "gamma" and value is None):
+            check_number(value, f"kernel_params[{name!r}]", at_least=_LEAST.get(name))

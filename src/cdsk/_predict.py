@@ -14,8 +14,28 @@ from cdsk._bandwidth import LOCAL_FACTOR
 from cdsk._neighbours import Neighbours, PointSearch
 from cdsk._validation import check_kernel_values
 
+# Largest distance, in bandwidths and in the unit of the data, of which the square is an
+# ordinary number with room for sums.
+_FARTHEST = 1e150
+
 # Kernel values made at a time: 64 MiB of them.
 _CHUNK_VALUES = 2**23
+
+
+def check_reach(X, bandwidth):
+    """Refuse points so far away that the exponent of a Gaussian overflows.
+
+    ``bandwidth`` is the smallest one.
+    """
+    most = _FARTHEST * min(float(bandwidth), 1.0) / np.sqrt(X.shape[1])
+    size = np.abs(X).max(axis=1, initial=0.0)
+    if (size > most).any():
+        row = int(np.argmax(size > most))
+        raise ValueError(
+            f"X must hold coordinates of magnitude {most:.1e} at most, so that squared "
+            "distances in units of the bandwidth are ordinary numbers; got "
+            f"{float(size[row]):.1e} at row {row}."
+        )
 
 
 class GaussianVotes:
@@ -36,6 +56,7 @@ class GaussianVotes:
 
     def log_votes(self, X, n_threads):
         """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
+        check_reach(X, self.bandwidths.min())
         votes = np.empty((len(X), self.n_clusters))
         bandwidth = self._bandwidth(X)
         # one dtype on both sides, the wider one
@@ -84,6 +105,7 @@ class NeighbourVotes:
 
     def log_votes(self, X, n_threads):
         """Log h for each row of X and each cluster; -inf without a neighbour in it."""
+        check_reach(X, self.bandwidth.min())
         k = min(self.neighbours.k, len(self.labels))
         bandwidth = np.full(len(X), self.bandwidth[0])
         if self.factor is not None:

@@ -41,7 +41,9 @@ def select_lambda(
     random_state : int, RandomState instance or None, default=None
         Draws the sample and seeds the fits.
     **parameters
-        Other parameters of ``CDSK``: kernel, bandwidth, init, max_iter, ...
+        Other parameters of ``CDSK``: kernel, bandwidth, init, max_iter, ... Weights
+        given as ``init`` are checked, but samples start from uniform ones. Of the six
+        kernels of ``bandwidth="auto"`` only the fourth, in the middle, is judged.
 
     Returns
     -------

@@ -27,11 +27,28 @@ def check_points(X, name="X", *, validate=None, **options):
     try:
         return validate(X, dtype=[np.float64, np.float32], order="C", **options)
     except ValueError as error:
-        if "could not convert" not in str(error):
+        text = str(error)
+        if "could not convert" in text:
+            wrong = f"{name} must hold numbers only; got {_first_text(X)}."
+        elif f"Input {name} contains NaN" in text:
+            wrong = f"Input {name} contains NaN{_first_place(X, np.isnan)}"
+        elif f"Input {name} contains infinity" in text:
+            wrong = f"Input {name} contains infinity{_first_place(X, np.isinf)}"
+        else:
             raise
-        raise ValueError(
-            f"{name} must hold numbers only; got {_first_text(X)}."
-        ) from None
+        raise ValueError(wrong) from None
+
+
+def _first_place(X, test):
+    try:
+        wrong = test(np.asarray(X, dtype=np.float64))
+    except (TypeError, ValueError):  # another spelling of a missing value
+        return "; expected finite numbers only."
+    row, column = np.argwhere(wrong)[0]
+    return (
+        f" at row {row}, column {column} ({np.count_nonzero(wrong)} in all); expected "
+        "finite numbers only."
+    )
 
 
 def _first_text(X):
@@ -69,8 +86,9 @@ def check_number(value, name, *, above=None, at_least=None, at_most=None):
         or not np.isfinite(value)
         or not all(test(value) for _, test in in_use)
     ):
-        expected = " and ".join(text for text, _ in in_use)
-        raise ValueError(f"{name} must be a number {expected}; got {value!r}.")
+        bounded = " and ".join(text for text, _ in in_use)
+        expected = f"a number {bounded}" if bounded else "a finite number"
+        raise ValueError(f"{name} must be {expected}; got {value!r}.")
     return float(value)
 
 
@@ -89,7 +107,7 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} must be a positive number or an array of {n} positive numbers; "
-            f"got {bandwidth!r}."
+            f"got {_first_text(bandwidth)}."
         ) from None
     if values.ndim == 0:
         values = np.full(n, values)
@@ -112,7 +130,9 @@ def check_simplex_point(values, n, upper, name):
     try:
         values = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers; got {values!r}.") from None
+        raise ValueError(
+            f"{name} must hold numbers; got {_first_text(values)}."
+        ) from None
     if values.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},); got shape {values.shape}.")
     inside = (values >= 0) & (values <= upper * (1 + 1e-9))

@@ -14,7 +14,20 @@ def check_labels(labels, n, n_classes=None):
         raise ValueError(
             f"labels must have shape ({n},), one per point; got shape {labels.shape}."
         )
-    classes, indices = np.unique(labels, return_inverse=True)
+    # NaN is the one value that is not equal to itself
+    missing = np.asarray(labels != labels, dtype=bool)
+    if missing.any():
+        raise ValueError(
+            "labels must hold a class for every point; got NaN at row "
+            f"{int(np.argmax(missing))}."
+        )
+    try:
+        classes, indices = np.unique(labels, return_inverse=True)
+    except TypeError:
+        types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(
+            f"labels must be of one type, so that they can be sorted; got {types}."
+        ) from None
     if len(classes) < 2 or n_classes not in (None, len(classes)):
         expected = "at least 2" if n_classes is None else n_classes
         raise ValueError(f"labels must hold {expected} classes; got {len(classes)}.")
