@@ -213,9 +213,7 @@ def test_a_kernel_that_returns_a_sparse_matrix():
     def kernel(A, B):
         return sparse.csr_array(cdsk.gaussian_rows(A, B, 1.0))
 
-    with pytest.raises(
-        ValueError, match=r"dense array; got a sparse one of shape \(30"
-    ):
+    with pytest.raises(ValueError, match="dense array; got a sparse one"):
         CDSK(3, kernel=kernel).fit(X)
 
 

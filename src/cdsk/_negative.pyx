@@ -8,8 +8,8 @@
     components       connected components of the graph of max(S, 0)
 
 K is seen only through a RowSource. F arrives twice: as F and as its transpose, so that
-a row of K- is a combination of the rows of F by a contiguous row of coefficients. Such a
-row costs O(n r), so each pass over all pairs costs O(n^2 r), unless K- is stored. One
+a row of K- is a combination of the rows of F by a contiguous row of coefficients. Such
+a row costs O(n r), so each pass over all pairs costs O(n^2 r), unless K- is stored. One
 thread: both passes run once per spectral step, which makes tens of passes over K.
 """
 import numpy as np

@@ -39,13 +39,13 @@ class PairwiseKernel:
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Values of the kernel, refused unless there is one per pair of points."""
         if callable(self.kernel):
-            values = self.kernel(A, B, **self.parameters)
-            if sparse.issparse(values):
+            returned = self.kernel(A, B, **self.parameters)
+            if sparse.issparse(returned):
                 raise ValueError(
-                    "kernel(A, B) must return a dense array; got a sparse one of "
-                    f"shape {values.shape}, which its method toarray makes dense."
+                    "kernel(A, B) must return a dense array; got a sparse one, which "
+                    "its method toarray makes dense."
                 )
-            values = np.asarray(values)
+            values = np.asarray(returned)
         else:
             values = pairwise_kernels(A, B, metric=self.kernel, **self.parameters)
         if values.shape != (len(A), len(B)):
