@@ -14,11 +14,14 @@ SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cd
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
 	$(BIN)/cdsk demo -o demo.png
 
-test: $(VENV)/installed  ## run the fast tests against the installed package
-	$(BIN)/python -m pytest -m "not slow"
+# Files of tests in two processes: next to nothing in them keeps a second core busy.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: $(VENV)/installed
-	$(BIN)/python -m pytest -m slow
+test: $(VENV)/installed  ## run the fast tests against the installed package
+	$(PYTEST) -m "not slow"
+
+test-slow: $(VENV)/installed  ## the same with larger problems
+	$(PYTEST) -m slow
 
 test-checks: ## build a second time with bounds checks on and run the fast tests
 	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true

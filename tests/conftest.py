@@ -3,8 +3,15 @@ import os
 import signal
 import threading
 
-import numpy as np
 import pytest
+
+# Idle threads of OpenMP sleep instead of spinning, and OpenBLAS starts none for its
+# small products: other processes that want the cores would double the time of the
+# tests. Set before the libraries are loaded, as they read it only then.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
 
 
 @pytest.fixture

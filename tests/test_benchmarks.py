@@ -1,4 +1,4 @@
-"""Every asv benchmark runs without asv, on few points and with its first parameters."""
+"""Every asv benchmark runs without asv, on few points or at its first parameters."""
 
 import importlib
 import inspect
@@ -8,7 +8,7 @@ import pytest
 
 PREFIXES = ("time_", "timeraw_", "peakmem_", "track_")
 
-# Fewer points than anyone would measure: it is tested here whether they run at all.
+# Fewer points than anyone would measure: what is tested is whether they run at all.
 FEW = {"n": 60, "n_support": 60, "problem": "60"}
 
 
@@ -34,11 +34,14 @@ METHODS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "instead", [FEW, pytest.param({}, marks=pytest.mark.slow)], ids=["few", "first"]
+)
 @pytest.mark.parametrize(("kind", "method"), METHODS)
-def test_benchmark_runs(kind, method):
+def test_benchmark_runs(kind, method, instead):
     benchmark = kind()
     parameters = [
-        FEW.get(name, values[0])
+        instead.get(name, values[0])
         for name, values in zip(kind.param_names, kind.params, strict=True)
     ]
     if hasattr(benchmark, "setup"):

@@ -76,7 +76,7 @@ def test_order_of_the_points_changes_nothing(rng):
 
 def test_learned_weights_beat_uniform_ones_on_noisy_moons():
     scores = {0: [], 20: []}
-    for seed in range(4):
+    for seed in range(6):
         X, y = noisy_moons(seed)
         for max_iter, found in scores.items():
             labels = fit(X, 2, max_iter=max_iter).labels_
@@ -270,9 +270,16 @@ def test_other_parameters_work_with_the_default_kernel(parameters):
     assert adjusted_rand_score(y, fit(X, n_clusters, **parameters).labels_) > 0.9
 
 
-@pytest.mark.parametrize("n_features, max_iter", [(3, 0), (10, 1)])
-def test_memory_stays_far_below_a_full_matrix(n_features, max_iter):
-    n = 4000
+@pytest.mark.parametrize(
+    "n, n_features, max_iter",
+    [
+        (4000, 3, 0),
+        (4000, 10, 1),
+        pytest.param(6000, 2, 0, marks=pytest.mark.slow),
+        pytest.param(6000, 10, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_memory_stays_far_below_a_full_matrix(n, n_features, max_iter):
     X = make_blobs(n, n_features, centers=3, random_state=0)[0]
     tracemalloc.start()
     try:

@@ -1,3 +1,4 @@
+import functools
 import pickle
 
 import numpy as np
@@ -22,18 +23,30 @@ ONE_CLUSTER = (
 )
 
 
-# The defaults, and every other way of a fit in one of the others.
-@parametrize_with_checks(
-    [
-        CDSK(),
-        CDSK(bandwidth="local", assign_labels="cluster_qr", lam="auto"),
-        CDSK(kernel="laplacian", init="sparse"),
-    ],
+with_common_checks = functools.partial(
+    parametrize_with_checks,
     expected_failed_checks=lambda estimator: dict.fromkeys(
         ONE_CLUSTER, "sets n_clusters=1, which is refused"
     ),
 )
+
+
+@with_common_checks(
+    [
+        CDSK(),
+        CDSK(bandwidth="local", assign_labels="cluster_qr", lam="auto"),
+        CDSK(kernel="laplacian", init="sparse"),
+    ]
+)
 def test_scikit_learn_common_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@with_common_checks(
+    [CDSK(bandwidth="local"), CDSK(assign_labels="cluster_qr"), CDSK(lam="auto")]
+)
+def test_common_checks_with_one_option_at_a_time(estimator, check):
     check(estimator)
 
 

@@ -44,7 +44,7 @@ def run(level, folder):
 def found(tmp_path_factory):
     """What the script found under each limit; an unknown name limits nothing."""
     folder = tmp_path_factory.mktemp("simd")
-    levels = ("base", "v3", "unknown")
+    levels = ("base", "v3", "v4", "unknown")
     with ThreadPoolExecutor(2) as pool:
         runs = pool.map(lambda level: run(level, folder), levels)
         return dict(zip(levels, runs, strict=True))
@@ -52,7 +52,7 @@ def found(tmp_path_factory):
 
 @pytest.mark.parametrize("level", ["base", "v3"])
 def test_levels_agree(found, level):
-    widest, other = found["unknown"], found[level]
+    widest, other = found["v4"], found[level]
     assert other["level"] in ("base", level)
     np.testing.assert_allclose(other["K"], widest["K"], rtol=1e-12)
     assert other["gap"] <= 1e-9
