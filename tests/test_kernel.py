@@ -362,3 +362,46 @@ def test_importing_leaves_floating_point_alone():
     # -ffast-math would flush these to zero in the whole process
     assert np.float64(1e-310) * np.float64(0.5) != 0
     assert np.float64(5e-324) > 0
+
+
+@pytest.mark.parametrize("d", [784, 5000])
+@pytest.mark.parametrize("kind", ["two levels", "zeros and ones"])
+def test_long_sums_of_like_terms_keep_their_digits(rng, d, kind):
+    if kind == "two levels":
+        X = np.zeros((60, d))
+        X[30:] = 1 / 3
+        X += 1e-3 * rng.random((60, 1))
+    else:
+        X = (rng.random((60, d)) < 0.1).astype(float)
+    exact = reference.squared_distances(X, X)
+    bandwidth = float(np.sqrt(exact.max() / 120))  # exponents down to -60
+    expected = np.exp(-exact / (2 * np.longdouble(bandwidth) ** 2))
+    for K in (
+        cdsk.gaussian_gram(X, bandwidth),
+        cdsk.gaussian_rows(X, X, bandwidth),
+    ):
+        assert np.max(np.abs(K - expected) / expected) < 1e-12
+
+
+def test_interrupt_ends_a_long_gram(rng, interrupt_after):
+    X = rng.normal(size=(3000, 1500))
+    out = np.full((3000, 3000), np.nan)
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.05):
+        cdsk.gaussian_gram(X, 10.0, n_threads=1, out=out)
+    assert np.isnan(out).any()
+
+
+def test_interrupt_ends_a_long_product(rng, interrupt_after):
+    K, V = rng.random((2500, 2500)), rng.random((1000, 2500))
+    out = np.full((1000, 2500), np.nan)
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.05):
+        _kernel.product(K, V, out, 1)
+    assert np.isnan(out).any()
+
+
+def test_product_in_strips_is_the_product(rng):
+    # more than one strip, and columns beyond those of one call
+    K, V = rng.random((1100, 1100)), rng.random((900, 1100))
+    out = np.empty_like(V)
+    _kernel.product(K, V, out, 2)
+    np.testing.assert_allclose(out, V @ (K - np.diag(np.diag(K))).T, rtol=1e-12)

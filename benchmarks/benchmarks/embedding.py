@@ -5,6 +5,7 @@ from . import data
 
 
 class SpectralStep:
+    timeout = 600  # on a busy machine
     params = ([1000, 4000], ["cold", "warm"], [1, 2])
     param_names = ("n", "start", "n_threads")
 

@@ -10,6 +10,7 @@ from . import data
 
 
 class Fit:
+    timeout = 600  # on a busy machine
     params = ([1000, 4000], ["float64", "float32"], [1, 2])
     param_names = ("n", "dtype", "n_threads")
 
@@ -31,6 +32,7 @@ class Fit:
 
 
 class Predict:
+    timeout = 600  # on a busy machine
     params = ([1000, 4000], ["float64", "float32"], [1, 2])
     param_names = ("n_support", "dtype", "n_threads")
 
@@ -54,6 +56,7 @@ class Predict:
 class SpectralClusteringFit:
     """The peer, with the bandwidth of CDSK."""
 
+    timeout = 600  # on a busy machine
     params = ([1000, 4000],)
     param_names = ("n",)
 

@@ -9,6 +9,7 @@ from . import data, quality
 
 
 class GaussianGram:
+    timeout = 600  # on a busy machine
     params = ([1000, 4000], [50, 784], ["float64", "float32"], [1, 2])
     param_names = ("n", "d", "dtype", "n_threads")
 

@@ -16,6 +16,7 @@ def make_problem(name, n_threads):
 class WeightStep:
     """``problem``: the digits, or overlapping blobs of so many points."""
 
+    timeout = 600  # on a busy machine
     params = (["1000", "4000", "digits"], [1e-4, 1e-6], [1, 2])
     param_names = ("problem", "tol", "n_threads")
 

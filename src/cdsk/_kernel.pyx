@@ -23,6 +23,7 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange
+from libc.float cimport DBL_MAX
 from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
 from cdsk._rows cimport RowSource, row_function
@@ -42,7 +43,7 @@ cdef const cdsk_simd* simd = cdsk_simd_select()
 # |x|^2 / (2 b^2) of centred points for which it is exact enough. The error of
 # |a|^2 + |b|^2 - 2ab, as an absolute error of the exponent, is some eps times
 # (|a|^2 + |b|^2) / (2 b_a b_b), which is at most 6 times this limit where K > 1e-30:
-# less than 1e-12.
+# less than 1e-12, as sums are added up in parts (DEPTH in _simd.c).
 cdef Py_ssize_t EXPANSION_PAYS = 16
 cdef double LARGEST_NORM = 50.0
 
@@ -56,6 +57,10 @@ cdef double LARGEST_BANDWIDTH = 1e150
 
 # Multiplications between two looks at pending signals: some 100 ms on one core.
 cdef double STRIP = 1e9
+
+# Bytes of new memory that are asked of the system between two looks, and of a page.
+cdef Py_ssize_t TOUCHED = 1 << 26
+cdef Py_ssize_t PAGE = 4096
 
 
 def simd_level():
@@ -78,6 +83,8 @@ cdef Py_ssize_t n_tiles(Py_ssize_t n) noexcept nogil:
 
 
 cdef Py_ssize_t cdsk_packed_size(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
+    if n < 1 or d < 1:
+        return 0
     # points, scale, norms, and the centre; a group more to begin at a cache line
     return n_tiles(n) * CDSK_TILE * (d + 2) + CDSK_GROUP + d
 
@@ -101,6 +108,11 @@ cdef void pack_tile(
             packed += CDSK_GROUP
 
 
+cdef bint is_step(Py_ssize_t bandwidth_step) noexcept nogil:
+    """0: one bandwidth for all points, 1: one for each."""
+    return bandwidth_step == 0 or bandwidth_step == 1
+
+
 cdef int pack(
     const floating* X,            # (n, d) in
     Py_ssize_t n, Py_ssize_t d,
@@ -113,7 +125,7 @@ cdef int pack(
 ) noexcept nogil:
     """Return 0, or -1 for sizes or bandwidths out of range."""
     cdef Py_ssize_t i, tile
-    if n < 1 or d < 1 or n_threads < 1:
+    if n < 1 or d < 1 or n_threads < 1 or not is_step(bandwidth_step):
         return -1
     packed.n, packed.d, packed.tiles = n, d, n_tiles(n)
     packed.points = work + (-<size_t> work // sizeof(double)) % CDSK_GROUP
@@ -324,9 +336,11 @@ cdef void product_rows(
     const double* V,              # (m, n) in, one column per row
     Py_ssize_t m,
     double* out,                  # (m, n) out
+    Py_ssize_t begin,             # rows of the product: a multiple of PRODUCT_ROWS,
+    Py_ssize_t end,               # and one beyond the last
     int n_threads,
 ) noexcept nogil:
-    """(K - diag K) V, sums in double precision.
+    """Rows of (K - diag K) V, sums in double precision.
 
     The diagonal is left out here, and not subtracted afterwards, because the rest of a
     row may be smaller than the rounding of its diagonal entry.
@@ -336,19 +350,19 @@ cdef void product_rows(
         first = group * CDSK_MAX_COLUMNS
         part = min(CDSK_MAX_COLUMNS, m - first)
         for block in prange(
-            (n + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS,
+            (end - begin + CDSK_PRODUCT_ROWS - 1) // CDSK_PRODUCT_ROWS,
             schedule="dynamic", chunksize=2,
-            num_threads=useful_threads(n_threads, <double> n * n * part),
+            num_threads=useful_threads(n_threads, <double> (end - begin) * n * part),
         ):
-            i = block * CDSK_PRODUCT_ROWS
+            i = begin + block * CDSK_PRODUCT_ROWS
             if floating is double:
                 simd.product_f64(
-                    K, i, min(CDSK_PRODUCT_ROWS, n - i), n,
+                    K, i, min(CDSK_PRODUCT_ROWS, end - i), n,
                     V + first * n, part, out + first * n,
                 )
             else:
                 simd.product_f32(
-                    K, i, min(CDSK_PRODUCT_ROWS, n - i), n,
+                    K, i, min(CDSK_PRODUCT_ROWS, end - i), n,
                     V + first * n, part, out + first * n,
                 )
 
@@ -383,6 +397,16 @@ cdef void similarity_rows(
 
 # ---------------------------------------------------------------- from Python
 
+cdef void touch(char* memory, Py_ssize_t size, int n_threads) noexcept nogil:
+    """Write to every page of memory, whose contents are of no use yet."""
+    cdef Py_ssize_t page
+    for page in prange(
+        (size + PAGE - 1) // PAGE, schedule="static",
+        num_threads=useful_threads(n_threads, <double> size),
+    ):
+        memory[page * PAGE] = 0
+
+
 def gaussian_gram(
     const floating[:, ::1] X,     # (n, d) in
     const double[::1] bandwidth,  # (n,) in
@@ -392,12 +416,19 @@ def gaussian_gram(
     """Fill out with K."""
     cdef packed_points packed
     cdef Py_ssize_t first, last, strip
+    cdef Py_ssize_t size = out.shape[0] * out.shape[1] * <Py_ssize_t> sizeof(floating)
     cdef double[::1] work = np.empty(cdsk_packed_size(X.shape[0], X.shape[1]))
     with nogil:
         pack_around_mean(
             &X[0, 0], X.shape[0], X.shape[1], &bandwidth[0], 1, True, &work[0],
             n_threads, &packed,
         )
+    # The first strip alone reaches all rows of K, by its mirror. Where the system has
+    # to clear all that memory first, Ctrl-C would have to wait for it.
+    for first in range(0, size, TOUCHED):
+        with nogil:
+            touch(<char*> &out[0, 0] + first, min(TOUCHED, size - first), n_threads)
+        PyErr_CheckSignals()
     strip = strip_tiles(packed.tiles, packed.d)
     for first in range(0, packed.tiles, strip):
         last = min(first + strip, packed.tiles)
@@ -468,10 +499,17 @@ def product(
     int n_threads,
 ):
     """Fill out with (K - diag K) V."""
-    with nogil:
-        product_rows(
-            &K[0, 0], K.shape[0], &V[0, 0], V.shape[0], &out[0, 0], n_threads
-        )
+    cdef Py_ssize_t n = K.shape[0], m = V.shape[0], begin
+    cdef Py_ssize_t strip = CDSK_PRODUCT_ROWS * max(
+        1, <Py_ssize_t> (STRIP / (<double> n * m * CDSK_PRODUCT_ROWS))
+    )
+    for begin in range(0, n, strip):
+        with nogil:
+            product_rows(
+                &K[0, 0], n, &V[0, 0], m, &out[0, 0], begin, min(begin + strip, n),
+                n_threads,
+            )
+        PyErr_CheckSignals()
 
 
 def similarity(
@@ -604,7 +642,9 @@ cdef int rows_all(
     cdef double* centre = work_b + cdsk_packed_size(n_b, d) - d
     # Whether to expand is decided by B, and then for each point of A by itself: a row
     # of the result does not depend on the others.
-    if n_a < 1 or pack_around_mean(
+    if n_a < 1 or n_b < 1 or not (is_step(step_a) and is_step(step_b)):
+        return -1
+    if pack_around_mean(
         B, n_b, d, bandwidth_b, step_b,
         of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
         work_b, n_threads, &b,
@@ -636,10 +676,12 @@ cdef int votes_all(
         if offsets[y] > offsets[y + 1]:
             return -1
     for i in range(n_b):
-        if not alpha[i] > 0.0:
+        if not 0.0 < alpha[i] <= DBL_MAX:
             return -1
     # as in rows_all; one centre for all clusters, so that A is packed once
-    if n_a < 1 or pack_around_mean(
+    if n_a < 1 or n_b < 1 or not (is_step(step_a) and is_step(step_b)):
+        return -1
+    if pack_around_mean(
         B, n_b, d, bandwidth_b, step_b,
         of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
         work_b, n_threads, &b,
@@ -737,7 +779,7 @@ cdef int cdsk_product_f64(
 ) noexcept nogil:
     if n < 1 or m < 0 or n_threads < 1:
         return -1
-    product_rows(K, n, columns, m, out, n_threads)
+    product_rows(K, n, columns, m, out, 0, n, n_threads)
     return 0
 
 
@@ -747,7 +789,7 @@ cdef int cdsk_product_f32(
 ) noexcept nogil:
     if n < 1 or m < 0 or n_threads < 1:
         return -1
-    product_rows(K, n, columns, m, out, n_threads)
+    product_rows(K, n, columns, m, out, 0, n, n_threads)
     return 0
 
 

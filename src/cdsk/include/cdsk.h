@@ -138,11 +138,11 @@ typedef const double *(*cdsk_row)(void *user, Py_ssize_t i, double *scratch);
  *   upper      more than 1 means 1
  *   tol        KKT gap at which to stop; absolute, so relate it to the size of p
  *   max_iter   most steps; about n are usual from uniform weights
- *   x          (n,) in/out, feasible start and solution
+ *   x          (n,) in/out, feasible start and solution; its sum, 1 up to 1e-6, is kept
  *   gradient   (n,) out, p + 2Qx
  *   work       4 n
- *   gap        (1,) out, KKT gap at x: the objective is at most this far above its
- *              minimum
+ *   gap        (1,) out, KKT gap at x for the gradient as the steps updated it, so up to
+ *              their rounding: the objective is at most this far above its minimum
  *   n_iter     (1,) out
  * Returns 0 if gap <= tol, 1 if max_iter steps were not enough, 2 if rounding (or, with an
  * infinite gap, a row that is not finite) allows no further progress, -1 for sizes, bounds,
