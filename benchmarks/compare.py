@@ -71,7 +71,7 @@ def _measure(line, row, quick):
     row.seconds, row.peer_seconds = in_turn(
         lambda: line.seconds("ours", n_threads),
         lambda: line.seconds("peer", n_threads),
-        seconds=0.0 if quick else 12.0,
+        seconds=0.0 if quick else 6.0,
     )
 
 
