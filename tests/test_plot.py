@@ -410,4 +410,6 @@ def test_panels_of_the_overview(options, panels, tmp_path):
 def test_pictures_of_few_points(n, tmp_path):
     X = np.arange(n, dtype=float)[:, np.newaxis] ** 2
     figure = plot.overview(CDSK(2, random_state=0).fit(X), X)
+    assert len(figure.axes) >= 5
     figure.savefig(tmp_path / "few.png", dpi=40)
+    assert (tmp_path / "few.png").stat().st_size > 1000

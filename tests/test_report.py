@@ -277,6 +277,9 @@ def test_warnings_of_convergence():
     fall = model.history_[-2] - model.history_[-1]
     text = words(model, "Warnings")
     assert f"ended at max_iter=1 while the merit still fell by {fall:.1e}" in text
+    # as the fit itself judges: the last round allowed may be one that converged
+    assert not model.converged_
+    assert "max_iter" not in words(changed(model, converged_=True), "Warnings")
     text = words(changed(model, qp_gap_=1e-3), "Warnings")
     assert "KKT gap of the weights above qp_tol=1.0e-04" in text
 

@@ -128,6 +128,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         Merit of the first weights and after each accepted round; never increases.
     n_iter_ : int
         Number of rounds made, a last one that was not accepted included.
+    converged_ : bool
+        Whether the rounds ended before ``max_iter`` was exhausted.
     qp_gap_ : float
         Relative KKT gap of the weights in their quadratic program; NaN if the first
         weights were kept.
@@ -274,6 +276,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.margins_ = vote_margins(candidate.kernel, labels, fit.weights)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
+        self.converged_ = fit.complaint is None
         self.qp_gap_ = fit.qp_gap
         self.bandwidth_ = candidate.bandwidth
         self.lam_ = lam

@@ -265,15 +265,12 @@ def _warn_of_choice(model):
 
 
 def _warn_of_convergence(model):
-    history = model.history_
-    accepted = len(history) - 1
-    if accepted and accepted == model.n_iter_ == model.max_iter:
-        fall = history[-2] - history[-1]
-        if fall > model.tol * abs(history[-1]):
-            yield (
-                f"The rounds ended at max_iter={model.max_iter} while the merit still "
-                f"fell by {fall:.1e}."
-            )
+    if not model.converged_:
+        fall = model.history_[-2] - model.history_[-1]
+        yield (
+            f"The rounds ended at max_iter={model.max_iter} while the merit still "
+            f"fell by {fall:.1e}."
+        )
     if model.qp_gap_ > model.qp_tol:
         yield f"KKT gap of the weights above qp_tol={model.qp_tol:.1e}."
 
