@@ -2,6 +2,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 
 import pytest
 
@@ -18,17 +19,27 @@ import numpy as np
 def interrupt_after():
     """``with interrupt_after(seconds):`` sends this process a Ctrl-C.
 
-    Python's own handler is installed for it: a process that was started in the
-    background ignores the signal.
+    What it interrupts must stop within a second of work on each of two threads, however
+    long that takes on a busy machine. Python's own handler is installed for it: a
+    process that was started in the background ignores the signal.
     """
 
     @contextlib.contextmanager
     def context(seconds):
+        sent = []
+
+        def interrupt():
+            sent.append(time.process_time())
+            os.kill(os.getpid(), signal.SIGINT)
+
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+        timer = threading.Timer(seconds, interrupt)
         timer.start()
         try:
             yield
+        except KeyboardInterrupt:
+            assert time.process_time() - sent[0] < 2.0
+            raise
         finally:
             timer.cancel()
             timer.join()

@@ -228,16 +228,20 @@ def sparse_row(starts, columns, values, diagonal, i):
     return row
 
 
-def vote_margins(K, labels, weights):
-    """Votes of the others for the own cluster less those for the best other one."""
+def leave_one_out(K, labels, weights):
+    """Votes of the others for the own cluster less those for the best other one.
+
+    In units of all votes, which come second.
+    """
     K = K - np.diag(np.diag(K))
-    margins = np.zeros(len(K))
+    margins, total = np.zeros(len(K)), np.zeros(len(K))
     for i, own in enumerate(labels):
         h = {y: K[i, labels == y] @ weights[labels == y] for y in set(labels)}
         best = max((v for y, v in h.items() if y != own), default=0.0)
-        if sum(h.values()) > 0:
-            margins[i] = (h[own] - best) / sum(h.values())
-    return margins
+        total[i] = sum(h.values())
+        if total[i] > 0:
+            margins[i] = (h[own] - best) / total[i]
+    return margins, total
 
 
 def whitened(X, m):

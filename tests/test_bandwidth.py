@@ -87,8 +87,10 @@ def test_equal_distances_and_duplicates_are_named():
         bandwidth_from_data(corners, "variance")
     many = np.zeros((40, 2))
     many[:9] = 1
-    with pytest.raises(ValueError, match="too many points are duplicates"):
-        bandwidth_from_data(many, "neighbour")
+    with pytest.raises(ValueError, match="more than half of all pairs are duplicates"):
+        bandwidth_from_data(many, "median")
+    # the distance to the only other point
+    assert bandwidth_from_data(many, "neighbour") == pytest.approx(np.sqrt(2) / 2)
 
 
 @pytest.mark.parametrize("rule", ["auto", *RULES, 1.5])

@@ -69,8 +69,18 @@ def test_other_bandwidths_give_one_kernel(X, rule, n_neighbors):
 def test_bandwidths_of_zero_are_refused_with_the_reason(rule, n_neighbors):
     with pytest.raises(ValueError, match=r"zero .* all points are equal"):
         rbf(np.ones((30, 2)), rule, n_neighbors)
-    with pytest.raises(ValueError, match=r"zero .* too many points are duplicates"):
-        rbf(np.repeat(np.eye(3), 10, axis=0), rule, n_neighbors)
+
+
+@pytest.mark.parametrize("rule", ["auto", "local", "neighbour"])
+def test_where_all_neighbours_are_duplicates_distinct_points_count(rng, rule):
+    points = rng.normal(size=(20, 3))
+    for candidate, expected in zip(
+        rbf(np.repeat(points, 9, axis=0), rule, 5), rbf(points, rule, 5), strict=True
+    ):
+        found = np.broadcast_to(candidate.bandwidth, 180)
+        np.testing.assert_allclose(
+            found, np.repeat(np.broadcast_to(expected.bandwidth, 20), 9), rtol=1e-14
+        )
 
 
 def test_candidate_of_a_matrix_and_of_a_named_kernel(X):

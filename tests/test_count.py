@@ -152,9 +152,19 @@ def test_more_components_than_candidates():
 def test_duplicates():
     X = np.repeat(blobs(4, size=20), 3, axis=0)
     assert suggest_n_clusters(X, random_state=0).n_clusters == 4
+    # every point has seven duplicates and more
+    X = np.repeat(blobs(3, size=20), 9, axis=0)
+    assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 3
     # a heap beside other points
     X = np.concatenate([blobs(2), np.full((40, 3), -12.0)])
     assert suggest_n_clusters(X, random_state=0).n_clusters == 3
+
+
+@pytest.mark.parametrize("n", [3, 15, 30])
+def test_candidates_if_none_are_given(n):
+    X = np.random.RandomState(n).standard_normal((n, 2))
+    choice = suggest_n_clusters(X, random_state=0)
+    assert choice.candidates.tolist() == list(range(2, min(n, 20)))
 
 
 @pytest.mark.parametrize("n", [3, 4, 7, 8, 9, 21])
@@ -190,8 +200,7 @@ X = np.arange(40.0).reshape(20, 2)
         (np.where(X == 7, np.nan, X), [2], "X contains NaN"),
         (X[:2], [2], "2 sample"),
         (X[:, 0], [2], "2D array"),
-        (np.ones((20, 2)), [2], "every point has 7 or more duplicates"),
-        (np.repeat(X[:3], 8, axis=0), [2], "every point has 7 or more duplicates"),
+        (np.ones((20, 2)), [2], "X must hold different points; got 20 equal ones"),
         ([["a", "b"]] * 9, [2], "X must hold numbers only; got 'a' at row 0"),
     ],
 )
@@ -205,7 +214,16 @@ def test_bad_whiten_is_refused():
         suggest_n_clusters(X, [2], whiten="perhaps")
 
 
+def test_scores_by_their_definition():
+    # all eigenvalues short of 1: the smallest cut matters little, but it matters
+    X = np.random.RandomState(0).standard_normal((60, 3))
+    choice = suggest_n_clusters(X, range(2, 8), random_state=0)
+    cuts = 1.0 - choice.eigenvalues + 0.1 / 60
+    expected = np.log(cuts[:, 2:8] / cuts[:, 1:7]).mean(axis=0)
+    np.testing.assert_allclose(choice.scores, expected, rtol=1e-9)
+
+
 def test_signature():
     assert "suggest_n_clusters" in cdsk.__all__
     parameters = inspect.signature(suggest_n_clusters).parameters
-    assert parameters["n_clusters"].default == range(2, 20)
+    assert list(parameters)[:2] == ["X", "n_clusters"]

@@ -61,9 +61,14 @@ import hashlib, numpy as np
 from sklearn.datasets import make_blobs
 from cdsk import CDSK
 X = make_blobs(700, 5, centers=4, cluster_std=3.0, random_state=0)[0]
+wide = make_blobs(500, 90, centers=4, cluster_std=6.0, random_state=0)[0]
 for model in (
     CDSK(4, bandwidth=2.0, random_state=0).fit(X),
     CDSK(4, random_state=0).fit(X[:300]),
+    CDSK(4, random_state=0).fit(X[:60]),
+    # many points at equal distances
+    CDSK(4, random_state=0).fit(np.round(wide / 8)),
+    CDSK(4, random_state=0, whiten=30).fit(wide),
 ):
     for name in ("weights_", "embedding_", "labels_", "history_"):
         array = np.ascontiguousarray(getattr(model, name))
@@ -82,9 +87,16 @@ def test_thread_settings_of_the_environment_change_nothing(blobs):
         )
         for n in ("1", "3")
     ]
+    wide = make_blobs(500, 90, centers=4, cluster_std=6.0, random_state=0)[0]
     here = [
         hashlib.sha256(np.ascontiguousarray(array)).hexdigest()
-        for found in (results(blobs, bandwidth=2.0), results(blobs[:300]))
+        for found in (
+            results(blobs, bandwidth=2.0),
+            results(blobs[:300]),
+            results(blobs[:60]),
+            results(np.round(wide / 8)),
+            results(wide, whiten=30),
+        )
         for array in found[:4]
     ]
     for run in runs:

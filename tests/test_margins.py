@@ -8,7 +8,7 @@ import cdsk
 import reference
 from cdsk import CDSK
 from cdsk._dense import DenseKernel
-from cdsk._margins import vote_margins
+from cdsk._margins import leave_one_out
 from cdsk._neighbours import Neighbours
 from cdsk._sparse import NeighbourGraph
 
@@ -25,9 +25,10 @@ def problem(rng, n=80, n_clusters=3):
 def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
     X, labels, weights = problem(rng, n_clusters=n_clusters)
     K = cdsk.gaussian_gram(X.astype(dtype), 0.7)
-    found = vote_margins(DenseKernel(K, 2), labels, weights)
-    expected = reference.vote_margins(K.astype(float), labels, weights)
+    found, typicality = leave_one_out(DenseKernel(K, 2), labels, weights)
+    expected, total = reference.leave_one_out(K.astype(float), labels, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(typicality * np.median(total), total, rtol=1e-12)
     assert (np.abs(found) <= 1).all()
 
 
@@ -35,24 +36,28 @@ def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
 def test_margins_of_a_truncated_kernel_equal_the_definition(rng, bandwidth):
     X, labels, weights = problem(rng)
     kernel = NeighbourGraph(Neighbours(X, 6)).kernel(bandwidth, 1)
-    found = vote_margins(kernel, labels, weights)
-    expected = reference.vote_margins(kernel.as_array(), labels, weights)
+    found, typicality = leave_one_out(kernel, labels, weights)
+    expected, total = reference.leave_one_out(kernel.as_array(), labels, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(typicality * np.median(total), total, rtol=1e-12)
     assert (np.abs(found) <= 1).all()
 
 
 def test_margin_is_zero_where_nobody_votes():
     X = np.array([[0.0], [1.0], [1e4]])
     K = cdsk.gaussian_gram(X, 1.0)
-    margins = vote_margins(DenseKernel(K, 1), np.array([0, 0, 1]), np.full(3, 1 / 3))
+    margins, typicality = leave_one_out(
+        DenseKernel(K, 1), np.array([0, 0, 1]), np.full(3, 1 / 3)
+    )
     assert margins.tolist() == [1.0, 1.0, 0.0]
+    assert typicality.tolist() == [1.0, 1.0, 0.0]
 
 
 def test_a_wrong_label_has_a_negative_margin():
     X, y = make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)
     K, wrong = cdsk.gaussian_gram(X, 1.0), y.copy()
     wrong[5] = 1 - wrong[5]
-    margins = vote_margins(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
+    margins, _ = leave_one_out(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
     assert margins[5] < -0.9
     assert np.delete(margins, 5).min() > 0
 
@@ -61,5 +66,16 @@ def test_margins_of_the_estimator(rng):
     X = make_blobs(200, centers=3, cluster_std=1.5, random_state=0)[0]
     model = CDSK(3, bandwidth=1.0, random_state=0).fit(X)
     K = reference.gaussian_gram(X, 1.0).astype(float)
-    expected = reference.vote_margins(K, model.labels_, model.weights_)
+    expected, total = reference.leave_one_out(K, model.labels_, model.weights_)
     np.testing.assert_allclose(model.margins_, expected, atol=1e-12)
+    np.testing.assert_allclose(model.typicality_, total / np.median(total), rtol=1e-9)
+
+
+def test_typicality_where_most_points_are_heard_by_none():
+    X = np.array([[0.0], [1.0], [1e4], [2e4], [3e4]])
+    K = cdsk.gaussian_gram(X, 1.0)
+    labels = np.array([0, 0, 1, 1, 1])
+    _, typicality = leave_one_out(DenseKernel(K, 1), labels, np.full(5, 0.2))
+    assert typicality.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
+    _, typicality = leave_one_out(DenseKernel(np.eye(5), 1), labels, np.full(5, 0.2))
+    assert typicality.tolist() == [0.0] * 5

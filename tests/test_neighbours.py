@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reference
+from cdsk._nearest import nearest
 from cdsk._neighbours import Neighbours, PointSearch, nearest_among
 
 # Differences of float64 numbers are exact to 1 ulp of the result in the reference; the
@@ -147,3 +148,80 @@ def test_a_sparse_cluster_keeps_its_scales(rng):
     found = Neighbours(X, robust=True)
     assert (found.scales < found.own_scales).sum() <= 6
     assert (found.scales[-2:] < 0.05 * found.own_scales[-2:]).all()
+
+
+def whole_numbers(rng, n=200, d=20):
+    """Points of which many are at equal distances, all of them exact."""
+    return rng.integers(0, 3, size=(n, d)).astype(float)
+
+
+def test_of_points_at_equal_distances_the_first_ones_are_taken(rng, dtype):
+    X = whole_numbers(rng).astype(dtype)
+    squared = reference.squared_distances(X, X).astype(float)
+    indices, _ = PointSearch(X).nearest_to(X, 9)
+    expected = np.argsort(squared, axis=1, kind="stable")[:, :9]
+    np.testing.assert_array_equal(indices, expected)
+    np.fill_diagonal(squared, np.inf)
+    expected = np.argsort(squared, axis=1, kind="stable")[:, :9]
+    found = Neighbours(X, 9)
+    np.testing.assert_array_equal(found.indices, expected)
+    np.testing.assert_array_equal(
+        found.distances, np.sqrt(np.take_along_axis(squared, expected, axis=1))
+    )
+
+
+@pytest.mark.parametrize("d", [2, 20])
+def test_number_of_threads_changes_nothing(rng, d):
+    X = whole_numbers(rng, 3000, d)
+    one, two, three = (Neighbours(X, 20, n_threads=n) for n in (1, 2, 3))
+    for other in (two, three):
+        np.testing.assert_array_equal(other.indices, one.indices)
+        np.testing.assert_array_equal(other.distances, one.distances)
+        np.testing.assert_array_equal(
+            other.scales_of(X[:99] + 0.25, n_threads=3), one.scales_of(X[:99] + 0.25)
+        )
+
+
+def test_points_at_infinite_distances_are_neighbours_too(rng):
+    # squared distances overflow; nothing may be left unset
+    X = rng.normal(size=(30, 9)) * np.where(np.arange(30) < 25, 1.0, 1e200)[:, None]
+    indices, distances = np.full((30, 29), -1), np.empty((30, 29))
+    nearest(X, X, True, indices, distances, 1)
+    for i, row in enumerate(indices):
+        assert sorted(row) == [j for j in range(30) if j != i]
+    assert np.isfinite(distances[:25, :24]).all()
+    assert np.isinf(distances[:25, 24:]).all()
+
+
+@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("unit", [1e155, 1e-160, 1e-300])
+def test_data_whose_squared_distances_are_no_ordinary_numbers_are_refused(rng, d, unit):
+    with pytest.raises(ValueError, match=r"X must (vary by|hold coord).*; got"):
+        Neighbours(unit * rng.normal(size=(30, d)))
+
+
+@pytest.mark.parametrize("d", [3, 9])
+def test_order_of_the_array_in_memory_does_not_matter(rng, d):
+    X = rng.normal(size=(30, d))
+    np.testing.assert_array_equal(
+        Neighbours(np.asfortranarray(X)).distances, Neighbours(X).distances
+    )
+
+
+def test_where_all_are_duplicates_distinct_points_count(rng):
+    points = rng.normal(size=(30, 2))
+    X = np.repeat(points, 9, axis=0)
+    found, distinct = Neighbours(X, 8), Neighbours(points, 8)
+    assert found.k == 72
+    np.testing.assert_array_equal(found.own_scales, np.repeat(distinct.own_scales, 9))
+    # 8 copies, then all 9 of each neighbour; of the last one there are 8
+    np.testing.assert_array_equal(found.distances[:, :8], 0)
+    np.testing.assert_array_equal(
+        found.distances[:, 8::9], np.repeat(distinct.distances, 9, axis=0)
+    )
+
+
+def test_interrupt_ends_a_long_search(rng, interrupt_after):
+    X = rng.normal(size=(20_000, 300))
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.1):
+        Neighbours(X, 7)

@@ -94,11 +94,11 @@ def test_convergence_and_eigenvalues(model):
         f"{model.n_iter_} rounds, merit {history[0]:.6g} to {history[-1]:.6g}, "
         f"KKT gap of the weights {model.qp_gap_:.1e}"
     )
-    found = re.search(r"1 minus ([^;]*); largest gap (\S+),", words(model, "Eigen"))
+    found = re.search(r"1 minus ([^;]*); relaxed cut (\S+),", words(model, "Eigen"))
     shown = [float(value) for value in found[1].split()]
     np.testing.assert_allclose(shown, 1 - model.eigenvalues_, rtol=0.05, atol=1e-12)
-    gap = -np.diff(model.eigenvalues_).min()
-    assert float(found[2]) == pytest.approx(gap, rel=0.05, abs=1e-12)
+    cut = np.sum(1 - model.eigenvalues_)
+    assert float(found[2]) == pytest.approx(cut, rel=0.05, abs=1e-12)
 
 
 def test_strays_are_told(model):
@@ -108,8 +108,8 @@ def test_strays_are_told(model):
 
 
 def test_clusters_and_outliers(model):
-    rows = section(model, "Clusters")[1:]
-    assert len(rows) == 3
+    rows = section(model, "Clusters")[-3:]
+    lead = model.margins_ * model.typicality_
     for y, row in enumerate(rows):
         members = np.flatnonzero(model.labels_ == y)
         number, size, share, margin, *points = row.split()
@@ -118,23 +118,46 @@ def test_clusters_and_outliers(model):
         assert margin == f"{model.margins_[members].mean():.2f}"
         points = np.array(points, dtype=int)
         assert np.isin(points, members).all()
-        ordered = np.sort(model.margins_[members])
-        np.testing.assert_array_equal(model.margins_[points[3:]], ordered[:3])
-        np.testing.assert_array_equal(model.margins_[points[:3]], ordered[::-1][:3])
+        ordered = np.sort(lead[members])
+        np.testing.assert_array_equal(lead[points[3:]], ordered[:3])
+        np.testing.assert_array_equal(lead[points[:3]], ordered[::-1][:3])
     text = words(model, "Outliers")
     found = re.findall(r"(\d+) \((-?\d\.\d\d)\)", text)
-    lowest = np.argsort(model.margins_, kind="stable")[: len(found)]
+    lowest = np.argsort(model.typicality_, kind="stable")[: len(found)]
+    assert len(found) == 6
     assert [int(point) for point, _ in found] == lowest.tolist()
-    assert [m for _, m in found] == [f"{model.margins_[i]:.2f}" for i in lowest]
+    assert [t for _, t in found] == [f"{model.typicality_[i]:.2f}" for i in lowest]
     n_negative, n_empty = np.sum(model.margins_ < 0), 140 - len(model.support_)
     assert f"{n_negative} of 140 margins are negative, {n_empty} points carry" in text
 
 
-def test_typical_points_by_margin_then_weight():
-    weights = np.array([0.1, 0.3, 0.2, 0.4])
-    margins = np.array([1.0, 1.0, 0.5, -1.0])
-    order = _report.typical(weights, margins, np.array([0, 1, 2, 3]))
-    assert order.tolist() == [1, 0, 2, 3]
+def test_points_far_from_all_are_the_outliers():
+    X = np.random.RandomState(0).normal(size=(203, 2)) / 3
+    X[:100, 0] += 9
+    X[200:] = [[4.5, 20], [30, 0], [-20, -20]]
+    model = CDSK(2, random_state=0).fit(X)
+    assert set(np.argsort(model.typicality_)[:3]) == {200, 201, 202}
+    assert model.typicality_[200:].max() < 0.1
+    found = re.findall(r"(\d+) \(", words(model, "Outliers"))[:3]
+    assert {int(i) for i in found} == {200, 201, 202}
+
+
+def test_parameters_set_since_the_fit_change_nothing(model):
+    expected = model.report()
+    later = changed(model)
+    later.set_params(
+        n_clusters=7, bandwidth=1.0, qp_tol=1e-12, kernel="precomputed", max_iter=1
+    )
+    assert later.report() == expected
+
+
+def test_small_clusters_are_told(model):
+    labels = model.labels_.copy()
+    # a tenth of the mean size is 4.67
+    for size, told in (4, True), (5, False):
+        labels[:] = np.repeat([0, 1, 2], [size, 70, 70 - size])
+        text = words(changed(model, labels_=labels), "Warnings")
+        assert ("below a tenth of the mean size" in text) == told
 
 
 @pytest.mark.parametrize(

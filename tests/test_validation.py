@@ -90,9 +90,9 @@ def test_sparse_data():
         ),
         (
             {"bandwidth": "wide"},
-            "bandwidth must be one of 'auto', 'neighbour', .*'wide'",
+            "bandwidth must be a number > 0 or one of 'auto', 'neighbour', .*'wide'",
         ),
-        ({"bandwidth": None}, "bandwidth must be a number > 0; got None"),
+        ({"bandwidth": None}, "bandwidth must be a number > 0 or one of .*; got None"),
         ({"kernel": "rbg"}, "kernel must be one of 'rbf', 'precomputed', .* got 'rbg'"),
         ({"kernel": None}, "kernel must be one of 'rbf', 'precomputed', .* got None"),
         ({"max_iter": -1}, "max_iter must be an integer of at least 0; got -1"),

@@ -26,7 +26,7 @@ from cdsk._choice import choose
 from cdsk._fit import alternate
 from cdsk._init import first_weights
 from cdsk._labels import METHODS, assign_labels, normalised_cut
-from cdsk._margins import vote_margins
+from cdsk._margins import leave_one_out
 from cdsk._neighbours import Neighbours
 from cdsk._sparse import NeighbourGraph
 from cdsk._whiten import represent
@@ -184,7 +184,7 @@ def rules(options):
                 extras[k, scale] = (
                     -normalised_cut(kernel, labels),
                     float(result.embedding.eigenvalues[-1]),
-                    float(np.mean(vote_margins(kernel, labels, result.weights))),
+                    float(np.mean(leave_one_out(kernel, labels, result.weights)[0])),
                 )
                 if scale in SCALES[2::2]:
                     table.add(

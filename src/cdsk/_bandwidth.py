@@ -40,12 +40,14 @@ _STATISTICS = {
 }
 
 
-def bandwidth_from_data(X, rule):
+def bandwidth_from_data(X, rule, n_threads=1):
     """Bandwidth of X by one of ``RULES``: a float, or an array if "local"."""
     if rule == "neighbour":
-        value = GLOBAL_FACTOR * float(np.mean(Neighbours(X).own_scales))
+        value = GLOBAL_FACTOR * float(
+            np.mean(Neighbours(X, n_threads=n_threads).own_scales)
+        )
     elif rule == "local":
-        value = LOCAL_FACTOR * Neighbours(X).scales
+        value = LOCAL_FACTOR * Neighbours(X, n_threads=n_threads).scales
     else:
         value = float(_STATISTICS[rule](_pairwise_distances(X)))
     return check_positive(value, X, rule)
@@ -72,4 +74,4 @@ def _why_zero(X, rule):
         return "all points are equal."
     if rule in ("variance", "std"):
         return "all pairwise distances are equal."
-    return "too many points are duplicates."
+    return "more than half of all pairs are duplicates."

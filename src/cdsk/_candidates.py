@@ -44,7 +44,9 @@ def rbf_candidates(X, bandwidth, n_neighbors, psd, rng, n_threads):
     if n_neighbors is None:
         return [_full(X, bandwidth, psd, rng, n_threads)]
     robust = bandwidth == "auto"
-    graph = NeighbourGraph(Neighbours(X, n_neighbors, robust=robust))
+    graph = NeighbourGraph(
+        Neighbours(X, n_neighbors, robust=robust, n_threads=n_threads)
+    )
     scales = graph.neighbours.scales
     if bandwidth == "auto":
         check_positive(scales, X, bandwidth)
@@ -53,7 +55,7 @@ def rbf_candidates(X, bandwidth, n_neighbors, psd, rng, n_threads):
         check_positive(scales, X, bandwidth)
         values = {"local": LOCAL_FACTOR}
     else:
-        value = _resolve(X, bandwidth)
+        value = _resolve(X, bandwidth, n_threads)
         name = f"bandwidth {value:.4g}"
         return [_truncated(graph, name, value, None, psd, rng, n_threads)]
     return [
@@ -79,7 +81,7 @@ def other_candidate(X, kernel, parameters, psd, rng, n_threads):
 
 
 def _full(X, bandwidth, psd, rng, n_threads):
-    value = _resolve(X, bandwidth)
+    value = _resolve(X, bandwidth, n_threads)
     check_bandwidth(value, len(X))
     kernel = DenseKernel(gaussian_gram(X, value, n_threads=n_threads), n_threads, X)
     # Semi-definite with one bandwidth. With local ones splitting was measured to change
@@ -88,7 +90,7 @@ def _full(X, bandwidth, psd, rng, n_threads):
     kernel.negative = split(kernel, True if one or psd is None else psd, rng)
 
     def make_votes(labels, weights, n_clusters):
-        return GaussianVotes(X, labels, weights, value, n_clusters)
+        return GaussianVotes(X, labels, weights, value, n_clusters, n_threads)
 
     name = "local" if np.ndim(value) else f"bandwidth {value:.4g}"
     return Candidate(name, value, kernel, make_votes)
@@ -115,7 +117,7 @@ def _truncated(graph, name, bandwidth, factor, psd, rng, n_threads):
     return Candidate(name, bandwidth, kernel, make_votes)
 
 
-def _resolve(X, bandwidth):
+def _resolve(X, bandwidth, n_threads):
     if isinstance(bandwidth, str):
-        return bandwidth_from_data(X, bandwidth)
+        return bandwidth_from_data(X, bandwidth, n_threads)
     return float(bandwidth)

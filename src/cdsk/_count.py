@@ -28,17 +28,20 @@ from sklearn.utils import check_random_state
 
 from cdsk._candidates import NEIGHBOURS
 from cdsk._embedding import NEGLIGIBLE_EDGE, spectral_step
-from cdsk._estimator import CDSK
 from cdsk._fork import one_thread_if_forked
 from cdsk._labels import assign_labels
 from cdsk._neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._sparse import NeighbourGraph, SparseKernel
 from cdsk._threads import resolve_n_threads
-from cdsk._validation import check_integer
+from cdsk._validation import check_integer, check_points
+from cdsk._whiten import check_whiten, represent
 
 # Bandwidths, in units of the distance to the 7th neighbour. Wider than those of a fit:
 # narrow kernels see clusters within clusters.
 FACTORS = (1.0, 2.0**-0.5, 0.5)
+
+# Largest candidate if none are given.
+MOST_CLUSTERS = 19
 
 # e above, times n: some two of the 20 n edges. In the plane cuts within a cluster fall
 # like 1 / n; a fixed e would hide them where there are many points. Between 0.05 and
@@ -86,7 +89,7 @@ class CountChoice:
 
 def suggest_n_clusters(
     X: ArrayLike,
-    n_clusters: Iterable[int] = range(2, 20),
+    n_clusters: Iterable[int] | None = None,
     *,
     whiten: bool | int | str = "auto",
     random_state: int | np.random.RandomState | None = None,
@@ -98,9 +101,9 @@ def suggest_n_clusters(
     ----------
     X : array-like of shape (n_samples, n_features)
         Data.
-    n_clusters : iterable of int, default=range(2, 20)
-        Candidates: at least 2, below the number of samples. That there is but one
-        cluster is not tested.
+    n_clusters : iterable of int, default=None
+        Candidates: at least 2, below the number of samples. None means 2 to 19, as far
+        as there are samples. That there is but one cluster is not tested.
     whiten : bool, int or "auto", default="auto"
         PCA-whitening of the data as in ``CDSK``; "auto" decides with the largest
         candidate for the number of clusters.
@@ -128,11 +131,12 @@ def suggest_n_clusters(
     >>> choice.n_clusters, choice.scores.shape
     (3, (8,))
     """
+    X = check_points(X, ensure_min_samples=3)
+    check_whiten(whiten)
+    if n_clusters is None:
+        n_clusters = range(2, min(MOST_CLUSTERS + 1, len(X)))
     candidates = _check_candidates(n_clusters)
     largest = int(candidates[-1])
-    model = CDSK(largest, whiten=whiten)
-    X = model._check_data(X, reset=True, ensure_min_samples=3)
-    model._check_parameters()
     if largest >= len(X):
         raise ValueError(
             "n_clusters must hold numbers below the number of samples; got "
@@ -141,7 +145,8 @@ def suggest_n_clusters(
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
     with one_thread_if_forked():
-        X = model._represent(X, rng, n_threads).transform(X)
+        representation = represent(X, largest, whiten, rng, n_threads)
+        X = representation.transform(X, n_threads)
         embeddings = _embeddings(X, largest + 1, rng, n_threads)
         partitions = [_partitions(embedding, candidates) for embedding in embeddings]
     eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
@@ -184,13 +189,10 @@ def _check_candidates(n_clusters):
 
 def _embeddings(X, n_vectors, rng, n_threads):
     """Spectral embedding at every scale."""
-    graph = NeighbourGraph(Neighbours(X, NEIGHBOURS))
+    graph = NeighbourGraph(Neighbours(X, NEIGHBOURS, n_threads=n_threads))
     scales = graph.neighbours.scales
     if not scales.all():
-        raise ValueError(
-            "X must hold different points; got data in which every point has "
-            f"{min(SCALE_NEIGHBOUR, len(X) - 1)} or more duplicates."
-        )
+        raise ValueError(f"X must hold different points; got {len(X)} equal ones.")
     embeddings = []
     for factor in FACTORS:
         similarity = _without_outliers(graph.kernel(factor * scales, n_threads))

@@ -77,4 +77,4 @@ class DenseKernel:
         """
         if self.points is None:
             return candidates[np.argmax(self.K[np.ix_(points, candidates)], axis=1)]
-        return nearest_among(self.points, points, candidates)
+        return nearest_among(self.points, points, candidates, self.n_threads)

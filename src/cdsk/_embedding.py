@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._block import combine, inner
 from cdsk._eigen import GUARDS, Eigenpairs, leading_eigenpairs
+from cdsk._eigh import eigh, largest_eigenpairs
 from cdsk._memory import check_memory
 
 # Up to here a dense solver is as quick as any.
@@ -148,10 +148,11 @@ def _dense(similarity, known, missing):
     )
     matrix = similarity.normalised_product(np.eye(n))
     # Deflated to -2, below the spectrum, so that the wanted ones stay on top.
-    matrix = 0.5 * (matrix + matrix.T) - 3.0 * known.T @ known
-    values, vectors = eigh(matrix, subset_by_index=[n - missing, n - 1])
-    values, vectors = values[::-1], np.ascontiguousarray(vectors.T[::-1])
-    difference = vectors @ matrix - values[:, np.newaxis] * vectors
+    n_threads = similarity.kernel.n_threads
+    matrix = 0.5 * (matrix + matrix.T) - 3.0 * combine(known, known, n_threads)
+    values, vectors = largest_eigenpairs(matrix, missing)
+    image = combine(np.ascontiguousarray(vectors.T), matrix, n_threads)
+    difference = image - values[:, np.newaxis] * vectors
     return values, vectors, float(np.linalg.norm(difference, axis=1).max())
 
 
@@ -225,7 +226,7 @@ def _of_the_similarity(similarity, inverse):
     image = similarity.normalised_product(inverse.vectors)
     n_threads = similarity.kernel.n_threads
     projected = inner(inverse.vectors, image, n_threads)
-    values, rotation = np.linalg.eigh(0.5 * (projected + projected.T))
+    values, rotation = eigh(0.5 * (projected + projected.T))
     values, rotation = values[::-1], np.ascontiguousarray(rotation[:, ::-1])
     vectors = combine(rotation, inverse.vectors, n_threads)
     residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors

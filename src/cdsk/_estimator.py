@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
+import numbers
 import warnings
 from collections.abc import Callable
 from typing import Any, Self
@@ -22,7 +23,7 @@ from cdsk._fork import one_thread_if_forked
 from cdsk._init import first_weights
 from cdsk._labels import METHODS, assign_labels
 from cdsk._lambda import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._margins import vote_margins
+from cdsk._margins import leave_one_out
 from cdsk._pairwise import NAMES, check_kernel_params
 from cdsk._report import describe
 from cdsk._threads import resolve_n_threads
@@ -33,7 +34,7 @@ from cdsk._validation import (
     check_points,
     check_simplex_point,
 )
-from cdsk._whiten import represent
+from cdsk._whiten import check_whiten, represent
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 
@@ -141,6 +142,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         Share of its own cluster in the kernel votes of the other points for a point,
         less the largest share of another cluster: near 1 inside a cluster, below 0
         where the votes contradict the label.
+    typicality_ : ndarray of shape (n_samples,)
+        Weighted kernel votes of the other points for any cluster, in units of their
+        median: near 0 for outliers, whatever their margins.
     choice_ : Choice
         The kernels that were tried, their scores, and which was kept.
     representation_ : Representation
@@ -242,7 +246,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
 
         representation = self._represent(X, rng, n_threads)
-        X = representation.transform(X)
+        X = representation.transform(X, n_threads)
         if X is given and self.kernel != "precomputed":
             # the model keeps its points, whatever becomes of the caller's array
             X = X.copy()
@@ -273,7 +277,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.strays_ = np.flatnonzero(fit.embedding.stray)
         self.embedding_ = np.ascontiguousarray(fit.embedding.columns.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
-        self.margins_ = vote_margins(candidate.kernel, labels, fit.weights)
+        self.margins_, self.typicality_ = leave_one_out(
+            candidate.kernel, labels, fit.weights
+        )
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.complaint is None
@@ -331,9 +337,11 @@ class CDSK(ClusterMixin, BaseEstimator):
             -inf for a cluster none of whose points carries weight.
         """
         check_is_fitted(self, "labels_")
-        X = self.representation_.transform(self._check_data(X, reset=False))
+        n_threads = resolve_n_threads(self.n_threads)
+        X = self._check_data(X, reset=False)
+        X = self.representation_.transform(X, n_threads)
         with one_thread_if_forked():
-            return self._votes.log_votes(X, resolve_n_threads(self.n_threads))
+            return self._votes.log_votes(X, n_threads)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.
@@ -420,10 +428,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         check_kernel_params(self.kernel, self.kernel_params)
         if self.psd is not None and not isinstance(self.psd, bool | np.bool_):
             raise ValueError(f"psd must be True, False or None; got {self.psd!r}.")
-        if isinstance(self.bandwidth, str):
-            check_choice(self.bandwidth, "bandwidth", ("auto", *RULES))
-        else:
+        if isinstance(self.bandwidth, numbers.Real):
             check_number(self.bandwidth, "bandwidth", above=0)
+        else:
+            rules = ("auto", *RULES)
+            check_choice(self.bandwidth, "bandwidth", rules, or_else="a number > 0 or ")
         if self.n_neighbors is not None:
             check_integer(self.n_neighbors, "n_neighbors", 1)
             if self.kernel != "rbf":
@@ -431,7 +440,12 @@ class CDSK(ClusterMixin, BaseEstimator):
                     'n_neighbors truncates kernel="rbf" only; expected None for '
                     f"kernel={self.kernel!r}, got {self.n_neighbors!r}."
                 )
-        self._check_whiten()
+        check_whiten(self.whiten)
+        if self.kernel == "precomputed" and self.whiten not in (False, "auto"):
+            raise ValueError(
+                "whiten needs points, not a kernel matrix; expected False or "
+                f'"auto" for kernel="precomputed", got {self.whiten!r}.'
+            )
         if self.lam != "auto":
             check_number(self.lam, "lam", above=0, at_most=1)
         if isinstance(self.init, str):
@@ -447,21 +461,6 @@ class CDSK(ClusterMixin, BaseEstimator):
             return validate_data(self, X, reset=reset, **kwargs)
 
         return check_points(X, validate=validate, **options)
-
-    def _check_whiten(self):
-        if isinstance(self.whiten, bool | np.bool_):
-            wanted = bool(self.whiten)
-        elif isinstance(self.whiten, str):
-            check_choice(self.whiten, "whiten", ("auto",))
-            wanted = False
-        else:
-            check_integer(self.whiten, "whiten", 1)
-            wanted = True
-        if wanted and self.kernel == "precomputed":
-            raise ValueError(
-                "whiten needs points, not a kernel matrix; expected False or "
-                f'"auto" for kernel="precomputed", got {self.whiten!r}.'
-            )
 
     def _represent(self, X, rng, n_threads):
         whiten = self.whiten
@@ -594,7 +593,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
         with one_thread_if_forked():
-            X = self._represent(X, rng, n_threads).transform(X)
+            X = self._represent(X, rng, n_threads).transform(X, n_threads)
             return self._choose_lambda(X, grid, sample, criterion, rng, n_threads)
 
 

@@ -3,7 +3,7 @@
 
 The thread pool of libgomp does not survive fork(): a child of a process that has used
 it hangs at its first parallel region. Our own loops run on one thread there
-(_threads.pyx); this does the same for scikit-learn's neighbour search and k-means.
+(_threads.pyx); this does the same for scikit-learn's k-means.
 """
 
 from contextlib import AbstractContextManager, nullcontext

@@ -25,9 +25,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh
-from threadpoolctl import threadpool_limits
 
 from cdsk import _negative
+from cdsk._blas import one_blas_thread
 from cdsk._block import combine, inner
 from cdsk._eigen import GUARDS, leading_eigenpairs
 from cdsk._memory import check_memory
@@ -96,7 +96,7 @@ class NegativePart:
             return _negative.NegativeRows(
                 self.factor, np.ascontiguousarray(self.factor.T)
             )
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return _negative.NegativeRows(self.factor.T @ self.factor)
 
     def product(self, columns):
@@ -293,7 +293,7 @@ def _factor_by_lapack(kernel):
         "Use fewer points, or psd=True, which uses the similarity as it is.",
     )
     # One thread: the bits of the result must not depend on how many there are.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         values, vectors = eigh(
             _matrix(kernel),
             subset_by_value=[-np.inf, -NEGLIGIBLE * _bound(kernel)],

@@ -26,6 +26,7 @@ from cython.parallel cimport prange
 from libc.float cimport DBL_MAX
 from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
+from cdsk._points cimport MOST_ROWS, n_tiles, pack_tile, rows_together
 from cdsk._rows cimport RowSource, row_function
 from cdsk._simd cimport (
     CDSK_GROUP,
@@ -80,34 +81,11 @@ cdef struct packed_points:
     double* norms
 
 
-cdef Py_ssize_t n_tiles(Py_ssize_t n) noexcept nogil:
-    return (n + CDSK_TILE - 1) // CDSK_TILE
-
-
 cdef Py_ssize_t cdsk_packed_size(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
     if n < 1 or d < 1:
         return 0
     # points, scale, norms, and the centre; a group more to begin at a cache line
     return n_tiles(n) * CDSK_TILE * (d + 2) + CDSK_GROUP + d
-
-
-cdef void pack_tile(
-    const floating* X,            # (n, d) in
-    const double* centre,         # (d,) in, or NULL
-    Py_ssize_t n, Py_ssize_t d, Py_ssize_t tile,
-    double* packed,               # (TILE / GROUP, d, GROUP) out
-) noexcept nogil:
-    cdef Py_ssize_t group, i, k, lane
-    for group in range(CDSK_TILE // CDSK_GROUP):
-        i = tile * CDSK_TILE + group * CDSK_GROUP
-        for k in range(d):
-            for lane in range(CDSK_GROUP):
-                packed[lane] = (
-                    0.0 if i + lane >= n
-                    else X[(i + lane) * d + k] if centre == NULL
-                    else X[(i + lane) * d + k] - centre[k]
-                )
-            packed += CDSK_GROUP
 
 
 cdef bint is_step(Py_ssize_t bandwidth_step) noexcept nogil:
@@ -245,15 +223,6 @@ cdef double tile_work(
 cdef Py_ssize_t strip_tiles(Py_ssize_t tiles_b, Py_ssize_t d) noexcept nogil:
     """How many rows of tiles to work on between two looks at pending signals."""
     return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles_b, d)))
-
-
-# Rows of tiles that meet a column of tiles in one go while its points are in the cache.
-cdef enum:
-    MOST_ROWS = 4
-
-cdef Py_ssize_t rows_together(Py_ssize_t d) noexcept nogil:
-    """MOST_ROWS, fewer if their points fill more than 1 MiB of the level-2 cache."""
-    return max(1, min(MOST_ROWS, 2**17 // (CDSK_TILE * d)))
 
 
 cdef void gram_strip(

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Weights and labels -> how clearly the other points vote for each point's label.
+"""Weights and labels -> how clearly, and how loudly, others vote for a point's label.
 
 The votes are those of the paper's classifier with the point itself left out:
 
     h(i, y) = sum_{j != i, y_j = y} alpha_j K_ij
     margin_i = [h(i, y_i) - max_{y != y_i} h(i, y)] / sum_y h(i, y)
+    typicality_i = sum_y h(i, y), in units of its median
+
+A point between two clusters has a small margin. One far from all has a small
+typicality, whatever its margin: the few votes it gets may all be for one cluster.
 """
 
 import numpy as np
 
 
-def vote_margins(kernel, labels, weights):
-    """Margin of every point, between -1 and 1; 0 where no other point votes."""
+def leave_one_out(kernel, labels, weights):
+    """Margin and typicality of every point.
+
+    Margins are between -1 and 1, and 0 where no other point votes.
+    """
     clusters = np.arange(labels.max() + 1)
     members = (labels == clusters[:, np.newaxis]) * weights
     votes = kernel.product(np.ascontiguousarray(members))
@@ -19,4 +26,7 @@ def vote_margins(kernel, labels, weights):
     points = np.arange(len(labels))
     own = votes[labels, points]
     votes[labels, points] = 0.0
-    return (own - votes.max(axis=0)) / np.where(total > 0, total, 1.0)
+    margins = (own - votes.max(axis=0)) / np.where(total > 0, total, 1.0)
+    # more than half of the points may be heard by none
+    unit = np.median(total) or total.max() or 1.0
+    return margins, total / unit

@@ -11,6 +11,7 @@ import numpy as np
 
 from cdsk import _kernel
 from cdsk._bandwidth import LOCAL_FACTOR
+from cdsk._block import inner
 from cdsk._neighbours import Neighbours, PointSearch
 from cdsk._validation import check_kernel_values
 
@@ -41,10 +42,12 @@ def check_reach(X, bandwidth):
 class GaussianVotes:
     """Log votes under a Gaussian kernel; one bandwidth, or one per training point."""
 
-    def __init__(self, X, labels, weights, bandwidth, n_clusters):
+    def __init__(self, X, labels, weights, bandwidth, n_clusters, n_threads=1):
         self.bandwidth = bandwidth
         # local bandwidths of new points need all the old ones
-        self.training = Neighbours(X) if np.ndim(bandwidth) else None
+        self.training = (
+            Neighbours(X, n_threads=n_threads) if np.ndim(bandwidth) else None
+        )
         self.n_clusters = n_clusters
         # the support, sorted by cluster
         support = np.flatnonzero(weights > 0)
@@ -58,7 +61,7 @@ class GaussianVotes:
         """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
         check_reach(X, self.bandwidths.min())
         votes = np.empty((len(X), self.n_clusters))
-        bandwidth = self._bandwidth(X)
+        bandwidth = self._bandwidth(X, n_threads)
         # one dtype on both sides, the wider one
         dtype = np.result_type(X, self.points)
         _kernel.gaussian_log_votes(
@@ -79,10 +82,10 @@ class GaussianVotes:
             return 0.0
         return -n_features * np.log(np.sqrt(2 * np.pi) * self.bandwidth)
 
-    def _bandwidth(self, X):
+    def _bandwidth(self, X, n_threads):
         if self.training is None:
             return np.full(len(X), self.bandwidth)
-        return LOCAL_FACTOR * self.training.scales_of(X)
+        return LOCAL_FACTOR * self.training.scales_of(X, n_threads)
 
 
 class NeighbourVotes:
@@ -109,8 +112,8 @@ class NeighbourVotes:
         k = min(self.neighbours.k, len(self.labels))
         bandwidth = np.full(len(X), self.bandwidth[0])
         if self.factor is not None:
-            bandwidth = self.factor * self.neighbours.scales_of(X)
-        indices, distances = self.search.nearest_to(X, k)
+            bandwidth = self.factor * self.neighbours.scales_of(X, n_threads)
+        indices, distances = self.search.nearest_to(X, k, n_threads)
         exponents = self.log_weights[indices] - distances**2 / (
             2.0 * bandwidth[:, np.newaxis] * self.bandwidth[indices]
         )
@@ -137,16 +140,18 @@ class KernelVotes:
         self.kernel = kernel
         self.support = np.flatnonzero(weights)
         self.points = None if kernel is None else X[self.support]
-        self.votes = np.zeros((len(self.support), n_clusters))
-        self.votes[np.arange(len(self.support)), labels[self.support]] = weights[
+        self.votes = np.zeros((n_clusters, len(self.support)))
+        self.votes[labels[self.support], np.arange(len(self.support))] = weights[
             self.support
         ]
 
     def log_votes(self, X, n_threads):
         """Log h for each row of X and each cluster; -inf where a vote is zero."""
-        step = max(1, _CHUNK_VALUES // len(self.votes))
+        step = max(1, _CHUNK_VALUES // len(self.support))
         chunks = [X[i : i + step] for i in range(0, len(X), step)]
-        votes = np.concatenate([self._values(chunk) @ self.votes for chunk in chunks])
+        votes = np.concatenate(
+            [inner(self._values(chunk), self.votes, n_threads) for chunk in chunks]
+        )
         with np.errstate(divide="ignore"):
             return np.log(votes)
 
@@ -160,4 +165,4 @@ class KernelVotes:
         else:
             values = self.kernel(X, self.points)
         check_kernel_values(values, "The kernel")
-        return values
+        return np.ascontiguousarray(values, dtype=np.float64)

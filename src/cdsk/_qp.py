@@ -10,7 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
 from cdsk import _smo
+from cdsk._block import inner
 from cdsk._rows import StoredRows
+from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_integer,
     check_number,
@@ -160,8 +162,10 @@ def _value(x, p, gradient):
 
 def _product(Q, x):
     """Q x in double precision without a float64 copy of a float32 Q."""
-    if Q.dtype == np.float64:
-        return Q @ x
-    return np.concatenate(
-        [Q[i : i + 256].astype(np.float64) @ x for i in range(0, len(Q), 256)]
-    )
+    n_threads = resolve_n_threads(None)
+    step = len(Q) if Q.dtype == np.float64 else 256
+    parts = [
+        inner(Q[i : i + step].astype(np.float64, copy=False), x[np.newaxis], n_threads)
+        for i in range(0, len(Q), step)
+    ]
+    return np.concatenate(parts)[:, 0]

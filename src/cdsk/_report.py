@@ -15,7 +15,7 @@ _BAR = 20
 # A space at which no line is broken.
 _TIED = "\u00a0"
 
-# Of more clusters, the ones with the lowest margins are shown.
+# Of more clusters, the ones of lowest confidence are shown.
 MOST_CLUSTERS = 10
 # Of more eigenvalues, the first and the last.
 _MOST_EIGENVALUES = 8
@@ -40,21 +40,20 @@ def describe(model):
         "Outliers": _outliers(model),
         "Warnings": _warnings(model),
     }
-    n_found = len(sizes(model.labels_))
+    n_found = model.labels_.max() + 1
     lines = [f"CDSK: {len(model.labels_)} points in {n_found} clusters", ""]
     for title, paragraphs in sections.items():
         lines += _section(title, paragraphs)
     return "\n".join(lines)
 
 
-def sizes(labels):
-    """Number of points of each cluster."""
-    return np.bincount(labels)
+def typical(model, members):
+    """``members`` from the most typical to the least: by the lead of their own cluster.
 
-
-def typical(weights, margins, members):
-    """``members`` from the most typical to the least: by margin, then by weight."""
-    return members[np.lexsort((members, -weights[members], -margins[members]))]
+    The lead in votes is small for points between clusters and for those far from all.
+    """
+    lead = (model.margins_ * model.typicality_)[members]
+    return members[np.argsort(-lead, kind="stable")]
 
 
 def effective_number(weights):
@@ -77,7 +76,7 @@ def _section(title, paragraphs):
 
 def _data(model):
     n, d = len(model.labels_), model.n_features_in_
-    if model.kernel == "precomputed":
+    if _asked(model, "kernel") == "precomputed":
         return [f"{n} points, given by their kernel matrix"]
     representation = model.representation_
     m = representation.n_components
@@ -99,7 +98,7 @@ def _kernel(model):
     if model.bandwidth_ is None:
         return [name]
     kernel = f"Gaussian, {name}"
-    if model.bandwidth == "auto" or model.n_neighbors is not None:
+    if _asked(model, "bandwidth") == "auto" or _asked(model, "n_neighbors") is not None:
         kernel += ", between nearest neighbours"
     if np.ndim(model.bandwidth_):
         low, middle, high = np.quantile(model.bandwidth_, [0, 0.5, 1])
@@ -159,12 +158,7 @@ def _eigenvalues(model):
     if len(shown) > _MOST_EIGENVALUES:
         half = _MOST_EIGENVALUES // 2
         shown = [*shown[:half], "...", *shown[-half:]]
-    gaps = np.diff(values)
-    after = int(np.argmax(gaps)) + 1
-    text = [
-        f"1 minus {' '.join(shown)}; largest gap {_small(gaps.max())}, between number "
-        f"{after} and {after + 1}"
-    ]
+    text = [f"1 minus {' '.join(shown)}; relaxed cut {_small(values.sum())}, their sum"]
     if model.n_negative_:
         text.append(
             f"{_count(model.n_negative_, 'negative eigenvalue')} of the kernel split "
@@ -176,37 +170,40 @@ def _eigenvalues(model):
 
 def _clusters(model):
     labels, margins = model.labels_, model.margins_
-    size = sizes(labels)
+    size = np.bincount(labels)
     share = np.bincount(labels, weights=model.weights_)
     margin = np.bincount(labels, weights=margins) / size
     shown = np.arange(len(size))
     if len(size) > MOST_CLUSTERS:
         shown = np.sort(np.argsort(margin, kind="stable")[:MOST_CLUSTERS])
         note = [
-            f"{size.min()} to {size.max()} points, median {np.median(size):.0f}; mean "
-            f"margin {margin.min():.2f} to {margin.max():.2f}; the {len(shown)} "
-            f"clusters of lowest margin:"
+            f"{size.min()} to {size.max()} points, median {np.median(size):.0f}; "
+            f"confidence, the mean margin of the votes, {margin.min():.2f} to "
+            f"{margin.max():.2f}; the {len(shown)} clusters of lowest confidence:"
         ]
     else:
-        note = []
+        note = [
+            "Confidence is the mean margin: 1 if all votes of other points are for "
+            "their cluster, 0 if another has as many."
+        ]
     digits = len(str(len(labels) - 1))
     column = _POINTS_PER_CLUSTER * (digits + 1) + 1
-    lines = [f"   size weight margin  {'most typical':<{column}}  least typical"]
+    lines = [f"   size weight confidence  {'most typical':<{column}}  least typical"]
     for y in shown:
-        order = typical(model.weights_, margins, np.flatnonzero(labels == y))
+        order = typical(model, np.flatnonzero(labels == y))
         most = _numbers(order[:_POINTS_PER_CLUSTER], digits)
         least = _numbers(order[::-1][:_POINTS_PER_CLUSTER], digits)
         lines.append(
-            f"{y:2d} {size[y]:4d} {share[y]:6.1%} {margin[y]:6.2f}  "
+            f"{y:2d} {size[y]:4d} {share[y]:6.1%} {margin[y]:10.2f}  "
             f"{most:<{max(column, 12)}}  {least}"
         )
     return [*note, lines]
 
 
 def _outliers(model):
-    margins = model.margins_
-    lowest = np.argsort(margins, kind="stable")[:_OUTLIERS]
-    points = ", ".join(f"{i}{_TIED}({margins[i]:.2f})" for i in lowest)
+    margins, typicality = model.margins_, model.typicality_
+    lowest = np.argsort(typicality, kind="stable")[:_OUTLIERS]
+    points = ", ".join(f"{i}{_TIED}({typicality[i]:.2f})" for i in lowest)
     n, empty = len(margins), len(margins) - len(model.support_)
     strays = len(model.strays_)
     note = [
@@ -215,7 +212,7 @@ def _outliers(model):
     ]
     return [
         *(note if strays else []),
-        f"Lowest margins: {points}",
+        f"Least typical: {points}; the median point has 1",
         f"{np.sum(margins < 0)} of {n} margins are negative, {empty} points carry no "
         "weight",
     ]
@@ -228,10 +225,11 @@ def _warnings(model):
 
 def _warn_of_clusters(model):
     labels = model.labels_
-    size, share = sizes(labels), np.bincount(labels, weights=model.weights_)
-    if len(size) < model.n_clusters:
-        yield f"{model.n_clusters} clusters were asked for, {len(size)} were found."
-    tiny = np.flatnonzero(size < TINY * len(labels) / model.n_clusters)
+    size, share = np.bincount(labels), np.bincount(labels, weights=model.weights_)
+    n_clusters = _asked(model, "n_clusters")
+    if len(size) < n_clusters:
+        yield f"{n_clusters} clusters were asked for, {len(size)} were found."
+    tiny = np.flatnonzero(size < TINY * len(labels) / n_clusters)
     if len(tiny):
         yield f"{_named(tiny)} below a tenth of the mean size: outliers, perhaps."
     empty = np.flatnonzero(share == 0)
@@ -266,16 +264,22 @@ def _warn_of_choice(model):
 
 def _warn_of_convergence(model):
     if not model.converged_:
-        fall = model.history_[-2] - model.history_[-1]
+        fall, max_iter = -np.diff(model.history_)[-1], _asked(model, "max_iter")
         yield (
-            f"The rounds ended at max_iter={model.max_iter} while the merit still "
-            f"fell by {fall:.1e}."
+            f"The rounds ended at max_iter={max_iter} while the merit still fell by "
+            f"{fall:.1e}."
         )
-    if model.qp_gap_ > model.qp_tol:
-        yield f"KKT gap of the weights above qp_tol={model.qp_tol:.1e}."
+    qp_tol = _asked(model, "qp_tol")
+    if model.qp_gap_ > qp_tol:
+        yield f"KKT gap of the weights above qp_tol={qp_tol:.1e}."
 
 
 _CHECKS = (_warn_of_clusters, _warn_of_margins, _warn_of_choice, _warn_of_convergence)
+
+
+def _asked(model, name):
+    """A parameter as it was when the model was fitted."""
+    return model._fitted_parameters[name]
 
 
 def _named(clusters):

@@ -182,6 +182,11 @@ static void sum_differences(const double *a, const double *b, ptrdiff_t d, int b
     sum_rows(a, b, d, begin, end, 1, tile);
 }
 
+static void squared_distances(const double *a, const double *b, ptrdiff_t d, double *out)
+{
+    sum_differences(a, b, d, 0, TILE, out);
+}
+
 static void sum_products(const double *a, const double *b, ptrdiff_t d, double *tile)
 {
     sum_rows(a, b, d, 0, TILE, 0, tile);
@@ -581,7 +586,7 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
 #define TEXT(a) TEXT_(a)
 
 const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
-    TEXT(CDSK_LEVEL), squared_norms, gaussian_f64, gaussian_f32, log_votes,
-    product_f64,      product_f32,   inner,        combine,      add_two,
-    rotate,           hadamard_row,  smo_partner,  smo_update,
+    TEXT(CDSK_LEVEL), squared_norms, squared_distances, gaussian_f64, gaussian_f32,
+    log_votes,        product_f64,   product_f32,       inner,        combine,
+    add_two,          rotate,        hadamard_row,      smo_partner,  smo_update,
 };

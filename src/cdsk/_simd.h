@@ -5,7 +5,7 @@
  * _simd.c is compiled several times with different target flags; each copy fills
  * one table of the type below, and cdsk_simd_select() returns the widest table this
  * processor can run. Nothing here allocates, starts threads or knows Python.
- * Threads belong to the callers (_kernel.pyx).
+ * Threads belong to the callers.
  *
  * Packed points. A *tile* is CDSK_TILE points in groups of CDSK_GROUP, each group stored
  * feature by feature: feature k of point i is
@@ -39,6 +39,9 @@ typedef struct {
 
     /* |a_i|^2 of a tile. a (d, TILE) in, packed   out (TILE,) out */
     void (*squared_norms)(const double *a, ptrdiff_t d, double *out);
+
+    /* |a_i - b_j|^2 from differences. a, b (d, TILE) in, packed   out (TILE, TILE) out */
+    void (*squared_distances)(const double *a, const double *b, ptrdiff_t d, double *out);
 
     /* Tile of K_ij = exp(-|a_i - b_j|^2 wa_i wb_j), values below the smallest normal
      * number of the output type are exactly 0.

@@ -11,6 +11,9 @@ cdef extern from "_simd.h" nogil:
     ctypedef struct cdsk_simd:
         const char* name
         void squared_norms(const double* a, Py_ssize_t d, double* out) noexcept nogil
+        void squared_distances(
+            const double* a, const double* b, Py_ssize_t d, double* out
+        ) noexcept nogil
         void gaussian_f64(
             const double* a, const double* b, Py_ssize_t d, const double* wa,
             const double* wb, const double* sa, const double* sb,

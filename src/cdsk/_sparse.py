@@ -20,6 +20,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from cdsk._blas import one_blas_thread
 from cdsk._eigen import GUARDS, leading_eigenpairs
 from cdsk._general import NegativePart
 from cdsk._memory import check_memory
@@ -146,7 +147,7 @@ class SparseKernel:
 
     def nearest(self, points, candidates):
         """For each index in ``points`` the nearest index in ``candidates``."""
-        return nearest_among(self.points, points, candidates)
+        return nearest_among(self.points, points, candidates, self.n_threads)
 
 
 class SparseSimilarity:
@@ -202,14 +203,17 @@ class SparseSimilarity:
         """The function that applies ((1 + shift) I - D^-1/2 S D^-1/2)^-1 to rows."""
         matrix = (1.0 + shift) * sparse.eye_array(self.n) - self._normalised
         # positive definite: diagonal pivots, and an ordering of the symmetric pattern
-        factors = splu(
-            matrix.tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        with one_blas_thread():
+            factors = splu(
+                matrix.tocsc(),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
 
         def solve(rows):
-            return np.ascontiguousarray(factors.solve(np.ascontiguousarray(rows.T)).T)
+            columns = np.ascontiguousarray(rows.T)
+            with one_blas_thread():
+                return np.ascontiguousarray(factors.solve(columns).T)
 
         return solve

@@ -92,11 +92,11 @@ def check_number(value, name, *, above=None, at_least=None, at_most=None):
     return float(value)
 
 
-def check_choice(value, name, choices):
-    """Refuse anything but one of ``choices``."""
+def check_choice(value, name, choices, or_else=""):
+    """Refuse anything but one of ``choices``; ``or_else`` names what else there is."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ValueError(f"{name} must be {or_else}one of {listed}; got {value!r}.")
     return value
 
 

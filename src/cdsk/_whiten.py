@@ -10,11 +10,14 @@ says how well it falls into c parts. The whitened form is taken if it lowers thi
 more than a quarter.
 """
 
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdsk._block import combine, inner
+from cdsk._eigh import largest_eigenpairs
 from cdsk._embedding import spectral_step
 from cdsk._neighbours import Neighbours
 from cdsk._sparse import NeighbourGraph
@@ -51,20 +54,37 @@ class Representation:
     mean: NDArray[np.float64] | None = None
     directions: NDArray[np.float64] | None = None
 
-    def transform(self, X):
+    def transform(self, X, n_threads=1):
         """X in this representation, in its own dtype."""
         if self.directions is None:
             return X
-        whitened = (X - self.mean) @ self.directions
-        return np.ascontiguousarray(whitened, dtype=X.dtype)
+        # not by BLAS, which would round a point alone otherwise than one among many
+        centred = np.ascontiguousarray((X - self.mean).T)
+        whitened = combine(self.directions, centred, n_threads)
+        return np.ascontiguousarray(whitened.T, dtype=X.dtype)
+
+
+def check_whiten(whiten):
+    """Refuse anything but a truth value, "auto" or a number of components."""
+    number = isinstance(whiten, numbers.Integral) and whiten >= 1
+    truth = isinstance(whiten, bool | np.bool_)
+    if not (number or truth or (isinstance(whiten, str) and whiten == "auto")):
+        raise ValueError(
+            'whiten must be True, False, "auto" or a number of components of at least '
+            f"1; got {whiten!r}."
+        )
 
 
 def represent(X, n_clusters, whiten, rng, n_threads):
     """The ``Representation`` that ``whiten`` (bool, number or "auto") asks for."""
     if isinstance(whiten, bool | np.bool_):
-        return _whitening(X, min(X.shape)) if whiten else Representation(None, {})
+        return (
+            _whitening(X, min(X.shape), n_threads)
+            if whiten
+            else Representation(None, {})
+        )
     if whiten != "auto":
-        return _whitening(X, whiten)
+        return _whitening(X, whiten, n_threads)
     return _choose(X, n_clusters, rng, n_threads)
 
 
@@ -73,11 +93,11 @@ def _choose(X, n_clusters, rng, n_threads):
     tried = [m for m in COMPONENTS if m < min(sample.shape) / 2]
     if X.shape[1] < LEAST_FEATURES or not tried or n_clusters > len(sample) // 5:
         return Representation(None, {})
-    largest = _whitening(sample, tried[-1])
+    largest = _whitening(sample, tried[-1], n_threads)
     tried = [m for m in tried if m <= (largest.n_components or 0)]
     if not tried:
         return Representation(None, {})
-    whitened = largest.transform(sample)
+    whitened = largest.transform(sample, n_threads)
     cuts = {0: _cut(sample, n_clusters, rng, n_threads)}
     for m in tried:
         # components are ordered, so the first m of them are the whitening to m
@@ -86,11 +106,11 @@ def _choose(X, n_clusters, rng, n_threads):
     # a cut of 0 cannot be lowered
     if cuts[best] >= PAYS * cuts[0]:
         return Representation(None, cuts)
-    chosen = _whitening(X, best)
+    chosen = _whitening(X, best, n_threads)
     return Representation(best, cuts, chosen.mean, chosen.directions)
 
 
-def _whitening(X, n_components):
+def _whitening(X, n_components, n_threads):
     """Whitening to at most so many components, fewer if the data span no more.
 
     Equal points span nothing and stay as they are.
@@ -99,24 +119,25 @@ def _whitening(X, n_components):
     centred = X - mean
     n, d = X.shape
     # the smaller of the two Gram matrices has the same eigenvalues
-    if d <= n:
-        values, vectors = np.linalg.eigh(centred.T @ centred)
-    else:
-        values, vectors = np.linalg.eigh(centred @ centred.T)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    smaller = np.ascontiguousarray(centred.T if d <= n else centred)
+    gram = inner(smaller, smaller, n_threads)
+    values, vectors = largest_eigenpairs(gram, min(n_components, n, d))
     spanned = values > 1e-12 * max(values[0], np.finfo(float).tiny)
-    m = min(n_components, int(spanned.sum()))
+    m = int(spanned.sum())
     if m == 0:  # equal points
         return Representation(None, {})
-    values, vectors = values[:m], vectors[:, :m]
+    values, vectors = values[:m], vectors[:m]
     if d > n:
-        vectors = centred.T @ vectors / np.sqrt(values)
-    return Representation(m, {}, mean, vectors * np.sqrt(n / values))
+        by_point = np.ascontiguousarray(vectors.T / np.sqrt(values))
+        vectors = combine(by_point, centred, n_threads)
+    directions = np.ascontiguousarray(vectors.T * np.sqrt(n / values))
+    return Representation(m, {}, mean, directions)
 
 
 def _cut(X, n_clusters, rng, n_threads):
     """Mean of the c smallest eigenvalues of the Laplacian of the neighbour graph."""
-    graph = NeighbourGraph(Neighbours(np.ascontiguousarray(X), _GRAPH_NEIGHBOURS))
+    X = np.ascontiguousarray(X)
+    graph = NeighbourGraph(Neighbours(X, _GRAPH_NEIGHBOURS, n_threads=n_threads))
     kernel = graph.indicator(n_threads)
     uniform = np.full(kernel.n, 1.0 / kernel.n)
     # with uniform weights S is a multiple of K for every lambda

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from cdsk.plot._common import COLOURS, DARK, axes_or_current, require_matplotlib
+from cdsk.plot._common import COLOURS, DARK, axes_or_current, require_fitted
 
 # Heights of the matrix, of the space between it and the curves, whose own height is
 # 1, and of the legend above them.
@@ -32,7 +32,7 @@ def choice(model, *, ax=None, title=None):
     -------
     ax : matplotlib Axes
     """
-    require_matplotlib()
+    require_fitted(model)
     ax = axes_or_current(ax)
     ax.set_title(title)
     ax.spines[:].set_visible(False)
@@ -106,7 +106,8 @@ def _draw_matrix(ax, tried):
         return
     for i in range(size):
         for j in range(size):
-            value = tried.agreement[i, j]
+            # + 0.0: no minus before a zero
+            value = np.round(tried.agreement[i, j], 2) + 0.0
             ax.text(
                 *(j, (ends[i] + ends[i + 1]) / 2, f"{value:.2f}"),
                 ha="center",

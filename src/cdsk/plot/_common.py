@@ -2,6 +2,9 @@
 """What all pictures share: axes, colours, and how points with weights are drawn."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cdsk._estimator import CDSK
 
 # Colours that colour-blind readers can tell apart: Okabe & Ito's without black, and
 # three of Paul Tol's.
@@ -21,6 +24,14 @@ def require_matplotlib():
         raise ImportError(
             "Pictures need matplotlib, which is not installed: pip install cdsk[plot]"
         ) from None
+
+
+def require_fitted(model):
+    """Refuse in words what is not a fitted CDSK, or if matplotlib is not installed."""
+    require_matplotlib()
+    if not isinstance(model, CDSK):
+        raise TypeError(f"model must be a fitted CDSK; got {model!r}.")
+    check_is_fitted(model, "labels_")
 
 
 def axes_or_current(ax):

@@ -3,14 +3,14 @@
 
 import numpy as np
 
-from cdsk.plot._common import COLOURS, DARK, axes_or_current, require_matplotlib
+from cdsk.plot._common import COLOURS, axes_or_current, require_fitted
 
 
 def eigenvalues(model, *, ax=None, title=None):
-    """Draw 1 minus the leading eigenvalues, with the largest gap between two of them.
+    """Draw 1 minus the leading eigenvalues, one for each cluster.
 
-    One for each cluster: as many near 0 as there are well separated groups. A large gap
-    early on means that fewer clusters would be cut more clearly.
+    As many are near 0 as there are well separated groups; their sum is the relaxed cut.
+    How many clusters there are is a question for ``suggest_n_clusters``.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def eigenvalues(model, *, ax=None, title=None):
     -------
     ax : matplotlib Axes
     """
-    require_matplotlib()
+    require_fitted(model)
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax = axes_or_current(ax)
@@ -38,10 +38,6 @@ def eigenvalues(model, *, ax=None, title=None):
         markersize=np.clip(150 / len(values), 2.5, 6.0),
         linewidth=0.8,
     )
-    gaps = np.diff(values)
-    after = int(np.argmax(gaps))
-    if gaps[after] > 0:
-        _mark_gap(ax, number[after] + 0.5, values[after], values[after + 1])
     # nothing but rounding is not worth a scale of its own
     top = 1.1 * values[-1] if values[-1] > 1e-12 else 1.0
     ax.set(xlim=(0.5, len(values) + 0.5), ylim=(-0.05 * top, top), title=title)
@@ -51,17 +47,3 @@ def eigenvalues(model, *, ax=None, title=None):
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def _mark_gap(ax, place, low, high):
-    """A line from one value to the next, with their difference on its left."""
-    ax.plot([place, place], [low, high], color=DARK, linewidth=1.2)
-    ax.annotate(
-        f"gap {high - low:.2g}",
-        (place, (low + high) / 2),
-        xytext=(-5, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        color=DARK,
-    )

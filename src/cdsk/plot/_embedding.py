@@ -16,7 +16,7 @@ from cdsk.plot._common import (
     axes_or_current,
     cluster_colours,
     draw_points,
-    require_matplotlib,
+    require_fitted,
 )
 
 # More corners are not all numbered.
@@ -43,7 +43,7 @@ def embedding(model, *, ax=None, title=None):
     -------
     ax : matplotlib Axes
     """
-    require_matplotlib()
+    require_fitted(model)
     ax = axes_or_current(ax)
     labels = model.labels_
     colours = cluster_colours(labels)

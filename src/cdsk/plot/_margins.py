@@ -8,7 +8,7 @@ from cdsk.plot._common import (
     axes_or_current,
     cluster_colours,
     number_ticks,
-    require_matplotlib,
+    require_fitted,
 )
 
 
@@ -31,7 +31,7 @@ def margins(model, *, ax=None, title=None):
     -------
     ax : matplotlib Axes
     """
-    require_matplotlib()
+    require_fitted(model)
     ax = axes_or_current(ax)
     labels, values = model.labels_, model.margins_
     colours = cluster_colours(labels)

@@ -4,7 +4,7 @@
 from functools import partial
 
 from cdsk.plot._choice import choice
-from cdsk.plot._common import require_matplotlib
+from cdsk.plot._common import require_fitted
 from cdsk.plot._eigenvalues import eigenvalues
 from cdsk.plot._embedding import embedding
 from cdsk.plot._margins import margins
@@ -41,7 +41,7 @@ def overview(model, X):
     >>> figure = plot.overview(CDSK(3).fit(X), X)  # doctest: +SKIP
     >>> figure.savefig("overview.pdf")  # doctest: +SKIP
     """
-    require_matplotlib()
+    require_fitted(model)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -53,7 +53,7 @@ def overview(model, X):
         "Choice of the kernel": choice,
         "Eigenvalues": eigenvalues,
     }
-    if model.kernel == "precomputed":
+    if model._fitted_parameters["kernel"] == "precomputed":
         del panels["Points"]
     if len(model.choice_.names) == 1:
         del panels["Choice of the kernel"]

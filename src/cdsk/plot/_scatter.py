@@ -2,6 +2,7 @@
 """Points coloured by cluster."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from cdsk.plot._common import (
     GREY,
@@ -62,8 +63,14 @@ def scatter(model, X, *, ax=None, title=None, boundaries=False):
 
 
 def _check(model, X):
-    points = np.asarray(X, dtype=np.float64)
+    check_is_fitted(model, "labels_")
+    try:
+        points = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"X must hold numbers; got {type(X).__name__}.") from None
     labels = np.asarray(model.labels_)
+    if not np.isfinite(points).all():
+        raise ValueError("X must hold finite numbers; got NaN or infinity.")
     if points.ndim != 2 or len(points) != len(labels) or not points.size:
         raise ValueError(
             f"X must hold the points of the model, shape ({len(labels)}, n_features); "

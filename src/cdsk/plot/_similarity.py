@@ -16,7 +16,7 @@ from cdsk.plot._common import (
     DARK,
     axes_or_current,
     number_ticks,
-    require_matplotlib,
+    require_fitted,
 )
 
 # Groups of points along each side: about this many, at least so many points in each.
@@ -48,7 +48,7 @@ def similarity(model, X=None, *, ax=None, title=None):
     -------
     ax : matplotlib Axes
     """
-    require_matplotlib()
+    require_fitted(model)
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
 

@@ -117,14 +117,17 @@ default="uniform"
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError("y must hold at least 2 classes; got 1 class.")
+        n_threads = resolve_n_threads(self.n_threads)
         if isinstance(self.bandwidth, str):
-            bandwidth = bandwidth_from_data(X, self.bandwidth)
+            bandwidth = bandwidth_from_data(X, self.bandwidth, n_threads)
         else:
             bandwidth = float(self.bandwidth)
         check_bandwidth(bandwidth, len(X))
 
         with one_thread_if_forked():
-            weights, gap = self._find_weights(X, labels, len(classes), bandwidth)
+            weights, gap = self._find_weights(
+                X, labels, len(classes), bandwidth, n_threads
+            )
         empty = np.bincount(labels, weights=weights) == 0
         if empty.any():
             warnings.warn(
@@ -139,7 +142,9 @@ default="uniform"
         self.support_ = np.flatnonzero(weights)
         self.bandwidth_ = bandwidth
         self.qp_gap_ = gap
-        self._votes = GaussianVotes(X, labels, weights, bandwidth, len(classes))
+        self._votes = GaussianVotes(
+            X, labels, weights, bandwidth, len(classes), n_threads
+        )
         return self
 
     def predict_joint_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -266,7 +271,7 @@ default="uniform"
         check_number(self.lam, "lam", above=0, at_most=1)
         check_number(self.qp_tol, "qp_tol", above=0)
 
-    def _find_weights(self, X, labels, n_classes, bandwidth):
+    def _find_weights(self, X, labels, n_classes, bandwidth, n_threads):
         """Weights, and the relative KKT gap of learned ones."""
         n = len(X)
         if not isinstance(self.weights, str):
@@ -274,7 +279,6 @@ default="uniform"
         uniform = np.full(n, 1.0 / n)
         if self.weights == "uniform":
             return uniform, np.nan
-        n_threads = resolve_n_threads(self.n_threads)
         K = gaussian_gram(X, bandwidth, n_threads=n_threads)
         membership = np.zeros((n_classes, n))
         membership[labels, np.arange(n)] = 1.0
