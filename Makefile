@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/include/* src/cdsk/plot/* src/cdsk/theory/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-check sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench asv bench-check sdist clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -29,7 +29,7 @@ test-checks: ## build a second time with bounds checks on and run the fast tests
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
 CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,block eigh embedding \
-    exported_names kernel predict similarity smo weights))
+    exported_names general kernel neighbours predict similarity smo sparse weights))
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 
@@ -49,6 +49,10 @@ lint: $(VENV)/installed
 
 bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (15 minutes)
 	$(BIN)/python benchmarks/compare.py
+
+asv: $(VENV)/installed  ## every benchmark of asv once, in this environment (15 minutes)
+	$(WITH_BIN) asv machine --yes --config benchmarks/asv.conf.json
+	$(WITH_BIN) asv run --quick --show-stderr --config benchmarks/asv.conf.json -E existing:same
 
 bench-check: $(VENV)/installed  ## the benchmarks still run
 	$(WITH_BIN) asv check --config benchmarks/asv.conf.json -E existing:same

@@ -38,6 +38,30 @@ def test_environment_sets_the_default():
     assert done.stdout.split() == [expected, expected]
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="needs two processors and a system that can bind a process to one",
+)
+def test_affinity_is_respected_also_if_set_after_the_import():
+    code = (
+        "import os; from cdsk._threads import resolve_n_threads as threads;"
+        "before = threads(None);"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        "print(before, threads(None), threads(3))"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    before, bound, asked = map(int, done.stdout.split())
+    if openmp_enabled():
+        assert (before, bound, asked) == (len(os.sched_getaffinity(0)), 1, 3)
+
+
 X = make_blobs(600, 20, centers=4, cluster_std=3.0, random_state=0)[0]
 
 

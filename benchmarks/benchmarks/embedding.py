@@ -20,5 +20,8 @@ class SpectralStep:
     def time_step(self, n, start, n_threads):
         data.embedding(*self.arguments)
 
+    def peakmem_step(self, n, start, n_threads):
+        data.embedding(*self.arguments)
+
     def track_residual(self, n, start, n_threads):
         return data.embedding(*self.arguments).residual

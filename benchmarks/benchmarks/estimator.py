@@ -3,6 +3,7 @@
 
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
 
 from cdsk import CDSK
 
@@ -57,19 +58,23 @@ class SpectralClusteringFit:
     """The peer, with the bandwidth of CDSK."""
 
     timeout = 600  # on a busy machine
-    params = ([1000, 4000],)
-    param_names = ("n",)
+    params = ([1000, 4000], [1, 2])
+    param_names = ("n", "n_threads")
 
-    def setup(self, n):
+    def setup(self, n, n_threads):
         self.X, self.y = data.blobs(n)
         gamma = 0.5 / data.bandwidth(self.X) ** 2
         self.model = SpectralClustering(data.CLUSTERS, gamma=gamma, random_state=0)
+        self.limits = threadpool_limits(n_threads)
 
-    def time_fit(self, n):
+    def teardown(self, n, n_threads):
+        self.limits.restore_original_limits()
+
+    def time_fit(self, n, n_threads):
         self.model.fit(self.X)
 
-    def peakmem_fit(self, n):
+    def peakmem_fit(self, n, n_threads):
         self.model.fit(self.X)
 
-    def track_rand_index(self, n):
+    def track_rand_index(self, n, n_threads):
         return adjusted_rand_score(self.y, self.model.fit(self.X).labels_)

@@ -49,6 +49,9 @@ class GaussianRows:
     def time_rows(self, n, dtype, n_threads):
         self.run(n_threads)
 
+    def peakmem_rows(self, n, dtype, n_threads):
+        self.run(n_threads)
+
     def track_error(self, n, dtype, n_threads):
         K = self.run(n_threads)
         return quality.kernel_error(K, self.A, self.B, self.bandwidth)

@@ -29,6 +29,9 @@ class WeightStep:
     def time_solve(self, name, tol, n_threads):
         self.run(tol)
 
+    def peakmem_solve(self, name, tol, n_threads):
+        self.run(tol)
+
     def track_steps(self, name, tol, n_threads):
         return self.run(tol).n_iter
 

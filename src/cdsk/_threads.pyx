@@ -7,7 +7,11 @@ plain int, and every compiled loop of cdsk gives the same bits for any number.
 import numbers
 import os
 
-from cdsk._threads cimport CDSK_OPENMP, cdsk_omp_get_max_threads
+from cdsk._threads cimport (
+    CDSK_OPENMP,
+    cdsk_omp_get_max_threads,
+    cdsk_omp_get_num_procs,
+)
 
 # libgomp's thread pool does not survive fork(): a child that inherits one hangs at its
 # first parallel region. A forked child therefore runs on one thread.
@@ -27,8 +31,8 @@ def in_forked_child():
 def resolve_n_threads(n_threads):
     """Return the number of threads to use as an int of at least 1.
 
-    ``None`` and -1 mean all that OpenMP offers (which respects ``OMP_NUM_THREADS`` and
-    the affinity of the process); a positive number is taken as it is.
+    ``None`` and -1 mean ``OMP_NUM_THREADS``, or else as many as there are processors
+    that this process may use at the moment; a positive number is taken as it is.
     """
     if n_threads is not None and (
         isinstance(n_threads, bool)
@@ -42,6 +46,10 @@ def resolve_n_threads(n_threads):
     if not CDSK_OPENMP or in_forked_child():
         return 1
     if n_threads is None or n_threads == -1:
-        return max(1, cdsk_omp_get_max_threads())
+        offered = cdsk_omp_get_max_threads()
+        if not os.environ.get("OMP_NUM_THREADS"):
+            # OpenMP counts when it is loaded; the affinity may have changed since
+            offered = min(offered, cdsk_omp_get_num_procs())
+        return max(1, offered)
     # no machine gains from more, and the number must fit a C int
     return int(min(n_threads, 1024))
