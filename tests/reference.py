@@ -250,20 +250,26 @@ def whitened(X, m):
     return np.sqrt(len(X)) * left[:, :m]
 
 
-def relaxed_cut(X, k, n_clusters):
-    """Mean of the smallest Laplacian eigenvalues of the graph of the k nearest."""
+def neighbour_graph(X, k):
+    """1 between points of which one is among the k nearest of the other."""
     distances = squared_distances(X, X)
     np.fill_diagonal(distances, np.inf)
     A = np.zeros(distances.shape)
     for i, row in enumerate(np.argsort(distances, axis=1)[:, :k]):
         A[i, row] = A[row, i] = 1
+    return A
+
+
+def relaxed_cut(X, k, n_clusters):
+    """Mean of the smallest Laplacian eigenvalues of the graph of the k nearest."""
+    A = neighbour_graph(X, k)
     root = 1 / np.sqrt(A.sum(axis=1))
     L = np.eye(len(A)) - root[:, np.newaxis] * A * root
     return np.linalg.eigvalsh(L)[:n_clusters].mean()
 
 
 def partition_scores(partitions, n_clusters):
-    """Agreement of every partition with all, weighted by balance, sum by sum."""
+    """Votes of all partitions for each, weighted by balance, sum by sum."""
 
     def balance(labels):
         shares = [np.mean(labels == y) for y in set(labels)]
@@ -273,7 +279,10 @@ def partition_scores(partitions, n_clusters):
     b = [balance(p) for p in partitions]
     return np.array(
         [
-            sum(w * adjusted_rand(p, q) for w, q in zip(b, partitions, strict=True))
+            sum(
+                w * max(adjusted_rand(p, q), 0) ** 4
+                for w, q in zip(b, partitions, strict=True)
+            )
             / sum(b)
             for p in partitions
         ]

@@ -123,7 +123,15 @@ def test_no_whitening_gives_the_same_array(rng):
 def test_cut_is_that_of_the_neighbour_graph(rng, n_clusters):
     X = rng.normal(size=(150, 3))
     found = _whiten._cut(X, n_clusters, rng_state(), 1)
-    assert found == pytest.approx(reference.relaxed_cut(X, 5, n_clusters), abs=1e-8)
+    # no partition cuts less than the relaxed one
+    assert reference.relaxed_cut(X, 5, n_clusters) <= found < 1
+
+
+def test_cut_is_that_of_the_labels(rng, monkeypatch):
+    X, labels = rng.normal(size=(150, 3)), np.arange(150) % 4
+    monkeypatch.setattr(_whiten, "assign_labels", lambda *_, **__: labels)
+    expected = reference.normalised_cut(reference.neighbour_graph(X, 5), labels) / 4
+    assert _whiten._cut(X, 4, rng_state(), 1) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -134,9 +142,8 @@ def test_whitening_is_chosen_where_large_components_hide_the_clusters(seed):
     cuts = representation.cuts
     assert set(cuts) == {0, 20}  # at most half of the features
     assert cuts[20] < 0.75 * cuts[0]
-    assert cuts[0] == pytest.approx(reference.relaxed_cut(X, 5, N_CLUSTERS), abs=1e-8)
-    Z = reference.whitened(X, 20)
-    assert cuts[20] == pytest.approx(reference.relaxed_cut(Z, 5, N_CLUSTERS), abs=1e-8)
+    assert cuts[0] >= reference.relaxed_cut(X, 5, N_CLUSTERS)
+    assert cuts[20] >= reference.relaxed_cut(reference.whitened(X, 20), 5, N_CLUSTERS)
     np.testing.assert_array_equal(
         representation.transform(X), represented(X, 20).transform(X)
     )
@@ -151,8 +158,8 @@ def test_whitening_is_not_chosen_where_large_components_show_them(seed):
     assert representation.transform(X) is X
 
 
-@pytest.mark.parametrize("cut, chosen", [(0.29, 20), (0.31, None)])
-def test_whitening_must_lower_the_cut_by_a_quarter(monkeypatch, cut, chosen):
+@pytest.mark.parametrize("cut, chosen", [(0.359, 20), (0.361, None)])
+def test_whitening_must_lower_the_cut_by_a_tenth(monkeypatch, cut, chosen):
     X, _ = hidden_clusters()
     monkeypatch.setattr(_whiten, "_cut", lambda X, *_: 0.4 if X.shape[1] == 80 else cut)
     representation = represented(X, "auto", N_CLUSTERS)

@@ -23,12 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from cdsk import CDSK
 from cdsk._choice import choose
+from cdsk._embedding import spectral_step
 from cdsk._fit import alternate
 from cdsk._init import first_weights
 from cdsk._labels import METHODS, assign_labels, normalised_cut
 from cdsk._margins import leave_one_out
 from cdsk._neighbours import Neighbours
 from cdsk._sparse import NeighbourGraph
+from cdsk._weights import WeightProblem
 from cdsk._whiten import represent
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -97,16 +99,17 @@ def _others():
             yield f"{name} {seed}", X, y
 
 
-def noisy(rng, seed):
-    """Clusters among 10 % of uniform noise, which has the label -1."""
+def noisy(rng, seed, share=0.1):
+    """Clusters among some share of uniform noise, which has the label -1."""
+    size = round(540 * share / (1.0 - share))
     for name, (X, y) in (
         ("noisy blobs", datasets.make_blobs(540, centers=5, cluster_std=0.5,
                                             center_box=(-6, 6), random_state=seed)),
         ("noisy moons", datasets.make_moons(540, noise=0.07, random_state=seed)),
     ):  # fmt: skip
         low, high = X.min(axis=0), X.max(axis=0)
-        noise = rng.uniform(1.3 * low - 0.3 * high, 1.3 * high - 0.3 * low, (60, 2))
-        yield name, np.concatenate([X, noise]), np.concatenate([y, np.full(60, -1)])
+        noise = rng.uniform(1.3 * low - 0.3 * high, 1.3 * high - 0.3 * low, (size, 2))
+        yield name, np.concatenate([X, noise]), np.concatenate([y, np.full(size, -1)])
 
 
 # ---------------------------------------------------------------- fits
@@ -172,15 +175,19 @@ def _means(pairs):
 
 def rules(options):
     """Which kernel, and which of several partitions."""
-    table = Table("Kernels and rules, lam = 0.2")
+    table = Table(f"Kernels and rules, lam = 0.2, at most {options.cap} points")
     for group, _, X, y, counted, c in problems(options):
-        partitions, extras = {}, {}
+        partitions, extras, cost = {}, {}, {}
+        for bandwidth in ("neighbour", "local"):
+            row = f"one full kernel, bandwidth={bandwidth!r}"
+            parameters = {"bandwidth": bandwidth}
+            _add_fit(table, row, group, X, y, counted, c, parameters)
         for k in NEIGHBOURS:
             graph = graph_of(X, c, k)
             for scale in SCALES:
                 kernel = graph.kernel(scale * graph.neighbours.scales, 1)
                 labels, result, seconds = fit(kernel, c, 0.2)
-                partitions[k, scale] = labels
+                partitions[k, scale], cost[k, scale] = labels, seconds
                 extras[k, scale] = (
                     -normalised_cut(kernel, labels),
                     float(result.embedding.eigenvalues[-1]),
@@ -201,17 +208,22 @@ def rules(options):
              [(k, s) for k in NEIGHBOURS for s in SCALES[2:6]]),
         ):  # fmt: skip
             found = [partitions[key] for key in keys]
+            seconds = sum(cost[key] for key in keys)
             choice = choose(keys, found, c)
             balance, agreement = choice.balance, choice.agreement
             columns = np.array([extras[key] for key in keys]).T
             chosen = {
                 "medoid": np.argmax(agreement.sum(axis=1)),
-                "medoid, votes weighted by balance (default)": choice.chosen,
-                "the same, times its own balance": np.argmax(
-                    balance * (agreement @ balance)
-                ),
+                "medoid, votes by balance x agreement^4": choice.chosen,
             }
             if name.startswith("20 neighbours, 0.125 - 0.7"):
+                for power in (1, 2):
+                    votes = np.maximum(agreement, 0.0) ** power
+                    rule = f"votes by balance x agreement^{power}"
+                    chosen[rule] = np.argmax(votes @ balance)
+                    rule += ", times its own balance"
+                    chosen[rule] = np.argmax(balance * (votes @ balance))
+                beside = np.eye(len(keys), k=1) + np.eye(len(keys), k=-1)
                 narrow = [i for i in reversed(range(len(keys))) if balance[i] >= 0.8]
                 chosen |= {
                     "smallest scale with balance >= 0.8":
@@ -220,12 +232,50 @@ def rules(options):
                     "largest c-th eigenvalue": np.argmax(columns[1]),
                     "largest mean margin of the votes": np.argmax(columns[2]),
                     "largest margin x balance": np.argmax(columns[2] * balance),
+                    "largest agreement with the scales beside it": np.argmax(
+                        (agreement * beside).sum(axis=1) / beside.sum(axis=1)
+                    ),
                 }  # fmt: skip
+                again, more = stability(X, c, found)
+                chosen["largest agreement with 80 % of the points"] = np.argmax(again)
+                chosen["the same, times its balance"] = np.argmax(again * balance)
+                table.add(
+                    f"{name}: consensus, spectral clustering of co-membership", group,
+                    sets.scores(y, consensus(found, c), counted), seconds,
+                )  # fmt: skip
+            else:
+                more = 0.0
             every = [sets.scores(y, labels, counted) for labels in found]
             for rule, i in chosen.items():
-                table.add(f"{name}: {rule}", group, every[i])
-            table.add(f"{name}: *best by the labels*", group, max(every))
+                extra = (
+                    more
+                    if "80 %" in rule or rule == "the same, times its balance"
+                    else 0
+                )
+                table.add(f"{name}: {rule}", group, every[i], seconds + extra)
+            table.add(f"{name}: *best by the labels*", group, max(every), seconds)
     return table
+
+
+def stability(X, n_clusters, partitions):
+    """Agreement of each default kernel's partition with that of 80 % of the points."""
+    began = time.perf_counter()
+    part = np.sort(np.random.RandomState(0).permutation(len(X))[: int(0.8 * len(X))])
+    if n_clusters > len(part):
+        return np.ones(len(partitions)), 0.0
+    graph, found = graph_of(X[part], n_clusters, 20), []
+    for scale, labels in zip(SCALES[2:], partitions, strict=True):
+        kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+        again = fit(kernel, n_clusters, 0.2)[0]
+        found.append(adjusted_rand_score(labels[part], again))
+    return np.array(found), time.perf_counter() - began
+
+
+def consensus(partitions, n_clusters):
+    """Spectral clustering of how often two points share a cluster."""
+    together = np.mean([np.equal.outer(p, p) for p in partitions], axis=0)
+    model = SpectralClustering(n_clusters, affinity="precomputed", random_state=0)
+    return model.fit_predict(together)
 
 
 def weights(options):
@@ -238,9 +288,49 @@ def weights(options):
             ("lam = 0.2 (default)", {}),
             ("lam = 0.3", {"lam": 0.3}),
             ("lam = 0.2, one round", {"max_iter": 1}),
+            ("lam = 'auto'", {"lam": "auto"}),
+            ("lam = 0.2, sparse start", {"init": "sparse"}),
+            ("lam = 0.2, start from densities", {"init": densities(X, 0.2)}),
         ):
             _add_fit(table, name, group, X, y, counted, c, parameters)
+        began = time.perf_counter()
+        found = by_hard_membership(X, c, 0.2)
+        table.add(
+            "lam = 0.2, hard co-membership, two rounds", group,
+            sets.scores(y, found, counted), time.perf_counter() - began,
+        )  # fmt: skip
     return table
+
+
+def densities(X, lam):
+    """Weights by the inverse of each point's scale, none above the largest allowed."""
+    weights = 1.0 / Neighbours(X, robust=True).scales
+    most = 1.0 / (len(X) * lam)
+    weights /= weights.sum()
+    while weights.max() > most * (1 + 1e-12):
+        full = weights >= most
+        weights[full] = most
+        weights[~full] *= (1.0 - most * full.sum()) / weights[~full].sum()
+    return weights
+
+
+def by_hard_membership(X, n_clusters, lam):
+    """The default kernels and rule with clusters in place of the embedding's rows."""
+    graph, partitions = graph_of(X, n_clusters, 20), []
+    for scale in SCALES[2:]:
+        rng = np.random.RandomState(0)
+        kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+        weights, paper_lam = np.full(kernel.n, 1.0 / kernel.n), kernel.n * lam
+        for last in (False, False, True):
+            similarity = kernel.similarity(weights, paper_lam)
+            columns = spectral_step(similarity, n_clusters, rng).columns
+            labels = assign_labels(columns, "kmeans", n_init=10, random_state=rng)
+            if not last:
+                members = labels == np.arange(n_clusters)[:, np.newaxis]
+                problem = WeightProblem(kernel, members.astype(float), paper_lam)
+                weights = problem.solve(weights, 1e-4).alpha
+        partitions.append(labels)
+    return partitions[choose(SCALES[2:], partitions, n_clusters).chosen]
 
 
 def labels(options):
@@ -254,7 +344,7 @@ def labels(options):
 
 
 def representation(options):
-    """Whitening by the data, never and always; a row per set where it is decided."""
+    """Whitening by the data, never, and to each number; where it is decided, a row."""
     table = Table("Representation")
     lines = [
         "",
@@ -268,11 +358,17 @@ def representation(options):
         cuts = [f"{chosen.cuts[m]:.3f}" if m in chosen.cuts else ""
                 for m in (0, 20, 50, 100, 200)]  # fmt: skip
         lines.append(_line([name, *cuts, str(chosen.n_components or "as it is")]))
-        for whiten in ("auto", False):
+        for whiten in ("auto", False, *chosen.cuts):
+            if whiten == 0 and whiten is not False:
+                continue  # as it is
             parameters = {"whiten": whiten}
             row = f"whiten = {whiten!r}"
             _add_fit(table, row, group, X, y, counted, c, parameters)
-    return f"{table}\nRelaxed cut of the 5-neighbour graph:\n" + "\n".join(lines) + "\n"
+    return (
+        f"{table}\nMean normalised cut of the 5-neighbour graph:\n"
+        + "\n".join(lines)
+        + "\n"
+    )
 
 
 def peers(options):
@@ -303,13 +399,26 @@ def peers(options):
 
 
 def noise(options):
-    """Learned against uniform weights where there is noise, ARI of the other points."""
+    """Learned and uniform weights and peers where there is noise.
+
+    ARI of the points that are none.
+    """
+    methods = {
+        "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
+        "uniform weights": lambda c: CDSK(c, max_iter=0, random_state=0, n_threads=1),
+        "SpectralClustering, nearest neighbours": lambda c: SpectralClustering(
+            c, affinity="nearest_neighbors", random_state=0
+        ),
+        "k-means": lambda c: KMeans(c, n_init=10, random_state=0),
+    }
     lines = ["## Noise: ARI of the points that are none", "",
-             "| set | uniform | learned |", "| --- | --- | --- |"]  # fmt: skip
+             _line(["set", *methods]), _line(["---"] * 5)]  # fmt: skip
     found = {}
-    for seed in range(10):
-        for name, X, y in noisy(np.random.RandomState(seed), seed):
-            found.setdefault(f"{name}, 10 seeds", []).append((X, y, y >= 0))
+    for share in (0.1, 0.2, 0.3):
+        for seed in range(10):
+            for name, X, y in noisy(np.random.RandomState(seed), seed, share):
+                row = f"{name}, {share:.0%}, 10 seeds"
+                found.setdefault(row, []).append((X, y, y >= 0))
     for name, X, y, counted in sets.load(options.data, options.cap):
         if (~counted).any() or "outliers" in name or "noisy" in name:
             found[name] = [(X, y, counted)]
@@ -317,14 +426,12 @@ def noise(options):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     found["breast cancer"] = [(X, y, y >= 0)]
     for name, sets_of_name in found.items():
-        score = {0: [], 20: []}
+        score = {method: [] for method in methods}
         for X, y, counted in sets_of_name:
             c = len(np.unique(y[counted]))
-            for max_iter, values in score.items():
-                model = CDSK(c, max_iter=max_iter, random_state=0, n_threads=1).fit(X)
-                values.append(
-                    adjusted_rand_score(y[counted], model.labels_[counted])
-                )  # fmt: skip
+            for method, values in score.items():
+                labels = methods[method](c).fit_predict(X)
+                values.append(adjusted_rand_score(y[counted], labels[counted]))
         lines.append(_line([name, *(_mean(values) for values in score.values())]))
     return "\n".join(lines) + "\n"
 

@@ -25,7 +25,7 @@ _OUTLIERS = 6
 # When the report warns.
 MANY_CONTRADICTED = 0.05  # share of points with a negative margin
 TINY = 0.1  # of the mean size of a cluster
-LOW_SCORE = 0.5  # of the chosen candidate
+LOW_SCORE = 0.25  # of the chosen candidate, a sixth of it its own
 
 
 def describe(model):
@@ -88,7 +88,7 @@ def _data(model):
             + (" (chosen)" if components == (m or 0) else "")
             for components, cut in representation.cuts.items()
         )
-        text.append(f"Relaxed cut by number of components: {', '.join(cuts)}")
+        text.append(f"Normalised cut by number of components: {', '.join(cuts)}")
     return text
 
 
