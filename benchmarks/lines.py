@@ -225,6 +225,14 @@ class SpectralStep(Line):
         return passes * limits.read_half(self.kernel.K)
 
 
+def _fit(X, bandwidth, n_threads):
+    """A fit with one full kernel."""
+    model = CDSK(
+        data.CLUSTERS, bandwidth=bandwidth, random_state=0, n_threads=n_threads
+    )
+    return model.fit(X)
+
+
 class Fit(Line):
     """A whole fit with all its rounds, against one spectral clustering."""
 
@@ -242,13 +250,7 @@ class Fit(Line):
         self.what = f"fit, {source}, n={n} d={d} c={data.CLUSTERS}"
 
     def ours(self, n_threads):
-        model = CDSK(
-            data.CLUSTERS,
-            bandwidth=self.bandwidth,
-            random_state=0,
-            n_threads=n_threads,
-        )
-        return model.fit(self.X)
+        return _fit(self.X, self.bandwidth, n_threads)
 
     def peer(self, n_threads):
         gamma = 0.5 / self.bandwidth**2
@@ -365,13 +367,7 @@ class FitMemory(Line):
         self.what = f"peak memory of a fit, {np.dtype(dtype)}, n={self.n}"
 
     def ours(self, n_threads):
-        model = CDSK(
-            data.CLUSTERS,
-            bandwidth=self.bandwidth,
-            random_state=0,
-            n_threads=n_threads,
-        )
-        return model.fit(self.X)
+        return _fit(self.X, self.bandwidth, n_threads)
 
 
 class DefaultFit(Line):

@@ -23,7 +23,7 @@ def classes_of(name):
 
 CLASSES = [
     kind
-    for name in ("kernel", "smo", "embedding", "estimator", "imports")
+    for name in ("kernel", "neighbours", "smo", "embedding", "estimator", "imports")
     for kind in classes_of(name)
 ]
 METHODS = [

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Points coloured by cluster."""
 
+import warnings
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -116,7 +118,10 @@ def _draw_boundaries(ax, model):
     limits = ax.get_xlim(), ax.get_ylim()
     x, y = (np.linspace(*limit, _GRID) for limit in limits)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    votes = model.decision_function(grid).T
+    with warnings.catch_warnings():
+        # the grid has no feature names, the data may have had
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        votes = model.decision_function(grid).T
     for label in range(len(votes)):
         # The lead of a cluster over the others changes its sign at its boundary. It is
         # infinite where one side has no votes, and nothing where none has any.

@@ -27,10 +27,10 @@ _LEAST_POINTS = 5
 def similarity(model, X=None, *, ax=None, title=None):
     """Draw the normalised discriminative similarity, ordered by cluster.
 
-    It is the matrix whose eigenvectors are the embedding, in units of its mean. Within
+    It is the matrix whose eigenvectors are the embedding, in units of its mean, drawn
+    the darker the larger: the 0.35th power of a value, so that small ones show. Within
     a cluster neighbours in the embedding are side by side, and averaged in small
-    groups.
-    Clusters are framed on the diagonal.
+    groups. Clusters are framed on the diagonal.
 
     Parameters
     ----------
