@@ -32,6 +32,8 @@ def margins(model, *, ax=None, title=None):
     ax : matplotlib Axes
     """
     require_fitted(model)
+    from matplotlib.ticker import MaxNLocator
+
     ax = axes_or_current(ax)
     labels, values = model.labels_, model.margins_
     colours = cluster_colours(labels)
@@ -55,6 +57,7 @@ def margins(model, *, ax=None, title=None):
     ax.axvline(0.0, color=DARK, linewidth=0.8)
     ax.axvline(values.mean(), color=DARK, linewidth=0.8, linestyle="--")
     ax.set(xlim=(min(1.1 * values.min(), -0.02), 1.02), ylim=(begin, -space))
+    ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set(xlabel="margin", ylabel="cluster", title=title)
     number_ticks(ax.yaxis, middles, begin / 20)
     ax.tick_params(axis="y", length=0)
