@@ -2,11 +2,11 @@
 """The study behind the defaults: every rule tried, its mean score, what was chosen.
 
 usage: python benchmarks/defaults/study.py DATA [--cap 800] [--out docs/results]
-           [--only rules weights labels representation peers noise]
+           [--only rules kernels scales weights noise labels representation peers]
 
 DATA is a folder as in ../sets.py. Besides it, sets that are made here or come with
 scikit-learn are scored under the name "other": nothing was tuned on them alone. Labels
-are used for scores only. Half an hour on one core.
+are used for scores only. An hour on one core.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from cdsk import CDSK
+from cdsk import CDSK, _neighbours
 from cdsk._choice import choose
 from cdsk._embedding import spectral_step
 from cdsk._fit import alternate
@@ -333,6 +333,42 @@ def by_hard_membership(X, n_clusters, lam):
     return partitions[choose(SCALES[2:], partitions, n_clusters).chosen]
 
 
+def kernels(options):
+    """Learned against uniform weights at every scale, without a choice among them."""
+    table = Table("Weights at single scales, 20 neighbours, lam = 0.2")
+    for group, _, X, y, counted, c in problems(options):
+        graph = graph_of(X, c, 20)
+        for scale in SCALES[2:]:
+            kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+            for name, max_iter in (("uniform", 0), ("learned", 20)):
+                found, _, seconds = fit(kernel, c, 0.2, max_iter)
+                table.add(
+                    f"scale {scale:.3g}, {name}", group,
+                    sets.scores(y, found, counted), seconds,
+                )  # fmt: skip
+    return table
+
+
+def scales(options):
+    """Where the scales of outliers are kept down to."""
+    table = Table("Largest scale, default kernels and rule")
+    caps = {
+        "none": (0.75, np.inf),
+        "twice the median": (0.5, 2.0),
+        "the upper quartile": (0.75, 1.0),
+        "1.5 times the upper quartile": (0.75, 1.5),
+        "twice the upper quartile (default)": (0.75, 2.0),
+        "1.5 times the 80 % quantile": (0.8, 1.5),
+    }
+    before = _neighbours._USUAL_QUANTILE, _neighbours._OUTLYING
+    for group, _, X, y, counted, c in problems(options):
+        for name, cap in caps.items():
+            _neighbours._USUAL_QUANTILE, _neighbours._OUTLYING = cap
+            _add_fit(table, name, group, X, y, counted, c, {})
+    _neighbours._USUAL_QUANTILE, _neighbours._OUTLYING = before
+    return table
+
+
 def labels(options):
     """Ways from the embedding to labels."""
     table = Table("Labels")
@@ -443,9 +479,8 @@ def _add_fit(table, row, group, X, y, counted, c, parameters):
     table.add(row, group, sets.scores(y, model.labels_, counted), seconds)
 
 
-STUDIES = {
-    f.__name__: f for f in (rules, weights, labels, representation, peers, noise)
-}
+ALL = rules, kernels, scales, weights, noise, labels, representation, peers
+STUDIES = {study.__name__: study for study in ALL}
 
 
 def main():
