@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_info
 
 import cdsk
 from cdsk import CDSK
@@ -104,6 +105,11 @@ def test_thread_settings_of_the_environment_change_nothing(blobs):
         assert run.returncode == 0
 
 
+def blas_threads():
+    return [info["num_threads"] for info in threadpool_info()
+            if info["user_api"] == "blas"]  # fmt: skip
+
+
 def test_concurrent_fits_equal_the_serial_ones(blobs):
     # of different data: what got from one fit into another would show
     jobs = [
@@ -117,7 +123,10 @@ def test_concurrent_fits_equal_the_serial_ones(blobs):
         return results(X, **parameters)
 
     expected = [run(job) for job in jobs]
+    before = blas_threads()
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(run, 2 * jobs))
+    # the fits limit them, one after the other
+    assert blas_threads() == before
     for one, other in zip(found, 2 * expected, strict=True):
         assert_equal(one, other)

@@ -288,6 +288,10 @@ def test_qp_with_nan_does_not_converge():
         lambda X, a: product(np.eye(2), np.ones((1, 2)), n_threads=0),
         lambda X, a: similarity(np.eye(2), np.ones(2), 0.3, n=0),
         lambda X, a: similarity(np.eye(2), np.ones(2), 0.3, n_threads=0),
+        lambda X, a: similarity(np.eye(2), np.array([1.0, -3.0]), 0.3),
+        lambda X, a: similarity(np.eye(2), np.array([1.0, np.nan]), 0.3),
+        lambda X, a: similarity(np.eye(2), np.ones(2), -1.0),
+        lambda X, a: similarity(np.eye(2), np.ones(2), np.nan),
     ],
 )
 def test_kernel_arguments_out_of_range_are_refused(X, call):

@@ -405,3 +405,25 @@ def test_product_in_strips_is_the_product(rng):
     out = np.empty_like(V)
     _kernel.product(K, V, out, 2)
     np.testing.assert_allclose(out, V @ (K - np.diag(np.diag(K))).T, rtol=1e-12)
+
+
+def test_rows_and_votes_in_strips_are_those_of_single_points(rng):
+    # some 400 of these rows are made between two looks at pending signals
+    A, B = rng.normal(size=(500, 800)), rng.normal(size=(3000, 800))
+    labels = np.sort(rng.integers(0, 3, size=3000))
+    offsets = np.searchsorted(labels, np.arange(4))
+    width_a, width_b = np.full(500, 30.0), rng.uniform(20.0, 40.0, size=3000)
+    alpha = rng.uniform(0.5, 1.0, size=3000)
+    rows, votes = np.empty((500, 3000)), np.empty((500, 3))
+    _kernel.gaussian_rows(A, B, width_a, width_b, rows, 2)
+    arguments = width_b, alpha, offsets
+    _kernel.gaussian_log_votes(A, B, width_a, *arguments, votes, 2)
+    for i in (0, 47, 383, 384, 432, 499):
+        one = slice(i, i + 1)
+        row, vote = np.empty((1, 3000)), np.empty((1, 3))
+        _kernel.gaussian_rows(A[one], B, width_a[one], width_b, row, 1)
+        _kernel.gaussian_log_votes(A[one], B, width_a[one], *arguments, vote, 1)
+        np.testing.assert_array_equal(rows[one], row)
+        np.testing.assert_array_equal(votes[one], vote)
+    expected = [np.log(rows[:, labels == y] @ alpha[labels == y]) for y in range(3)]
+    np.testing.assert_allclose(votes, np.transpose(expected), rtol=1e-12)

@@ -286,3 +286,11 @@ def test_kernel_matrix_is_not_whitened():
     for whiten in (True, 5):
         with pytest.raises(ValueError, match="whiten needs points"):
             CDSK(2, kernel="precomputed", whiten=whiten).fit(K)
+
+
+@pytest.mark.parametrize("whiten", [True, 20, "auto"])
+@pytest.mark.parametrize("unit", [1e160, 1e-155])
+def test_units_whose_squares_are_no_ordinary_numbers_are_refused(rng, whiten, unit):
+    X = unit * rng.normal(size=(90, 100))
+    with pytest.raises(ValueError, match=r"X must (vary by|hold coord).*; got"):
+        CDSK(3, whiten=whiten).fit(X)

@@ -86,10 +86,12 @@ cdef void reflect(
     Py_ssize_t n,
     double* Z,                    # (m, n) in/out, rows z <- H_0 ... H_{n-3} z
     Py_ssize_t m,
+    Py_ssize_t begin,             # the reflections to apply, from the last on
+    Py_ssize_t end,
     double* scratch,              # (m,)
 ) noexcept nogil:
     cdef Py_ssize_t k, r
-    for k in range(n - 3, -1, -1):
+    for k in range(min(end, n - 2) - 1, begin - 1, -1):
         if factor[k] == 0.0:
             continue
         simd.inner(Z, m, A + k * n, 1, n, k + 1, n, scratch)
@@ -179,7 +181,7 @@ def eigh(matrix):
             &A[0, 0], n, 0, n, diagonal, &work[1, 0], &work[2, 0], &work[3, 0]
         )
         failed = diagonalise(diagonal, &work[1, 0], n, &Z[0, 0])
-        reflect(&A[0, 0], &work[2, 0], n, &Z[0, 0], n, &work[3, 0])
+        reflect(&A[0, 0], &work[2, 0], n, &Z[0, 0], n, 0, n, &work[3, 0])
     if failed:
         raise np.linalg.LinAlgError("The eigenvalues did not settle.")
     values = size * np.asarray(work[0])
@@ -191,7 +193,7 @@ def largest_eigenpairs(matrix, Py_ssize_t m):
     """The m largest eigenvalues, largest first, and their vectors as rows (m, n)."""
     scaled, size = entries_up_to_one(matrix)
     cdef double[:, ::1] A = scaled
-    cdef Py_ssize_t n = A.shape[0], strip, begin
+    cdef Py_ssize_t n = A.shape[0], strip, begin, end
     cdef double[:, ::1] work = np.empty((4, n))
     cdef double[:, ::1] Z
     strip = max(1, <Py_ssize_t> (STRIP / (2.0 * n * n)))
@@ -207,6 +209,12 @@ def largest_eigenpairs(matrix, Py_ssize_t m):
         select="i", select_range=(n - m, n - 1),
     )
     Z = np.ascontiguousarray(vectors.T[::-1])
-    with nogil:
-        reflect(&A[0, 0], &work[2, 0], n, &Z[0, 0], m, &work[3, 0])
+    strip = max(1, <Py_ssize_t> (STRIP / (2.0 * n * m)))
+    for end in range(n, 0, -strip):
+        with nogil:
+            reflect(
+                &A[0, 0], &work[2, 0], n, &Z[0, 0], m, max(end - strip, 0), end,
+                &work[3, 0],
+            )
+        PyErr_CheckSignals()
     return size * values[::-1], np.asarray(Z)

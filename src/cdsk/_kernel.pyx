@@ -10,8 +10,7 @@
     components          connected components of the graph of S
     HadamardRows        rows of scale * K o (Y Y'), made on demand for the QP solver
 
-Arrays arrive checked, C-contiguous and allocated; bandwidths arrive as the factors
-w_i = 1 / (sqrt(2) b_i). Values are computed in double precision and stored as float32
+Arrays arrive checked, C-contiguous and allocated. Values are computed in double precision and stored as float32
 or float64. Loops over tiles and rows run on OpenMP threads; each entry has one owner
 and a fixed order of summation, so results do not depend on the number of threads. Long
 loops look at pending signals between strips. The inner loops are in _simd.c.
@@ -183,6 +182,32 @@ cdef bint of_like_width(
     for i in range(n_b if step_b else 1):
         wide = max(wide, bandwidth_b[i * step_b])
     return wide <= WIDER * narrow
+
+
+cdef int pack_support(
+    const floating* B, Py_ssize_t n_b, Py_ssize_t d,
+    const double* bandwidth_a, Py_ssize_t n_a, Py_ssize_t step_a,
+    const double* bandwidth_b, Py_ssize_t step_b,
+    double* work,                 # (cdsk_packed_size(n_b, d),) out
+    int n_threads,
+    packed_points* packed,        # out, points into work
+    const double** centre,        # out: from where to pack other points, or NULL
+) noexcept nogil:
+    """Pack the points that others are compared with.
+
+    Whether to expand is decided by them, and then for each other point by itself: a row
+    of the result does not depend on the others.
+    """
+    if n_a < 1 or n_b < 1 or not (is_step(step_a) and is_step(step_b)):
+        return -1
+    if pack_around_mean(
+        B, n_b, d, bandwidth_b, step_b,
+        of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
+        work, n_threads, packed,
+    ):
+        return -1
+    centre[0] = NULL if packed.norms == NULL else work + cdsk_packed_size(n_b, d) - d
+    return 0
 
 
 # ---------------------------------------------------------------- Gaussian tiles
@@ -420,16 +445,22 @@ def gaussian_rows(
     cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
     cdef Py_ssize_t strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(n_b), d))
     cdef Py_ssize_t first
-    cdef double[::1] work = np.empty(
-        cdsk_packed_size(strip, d) + cdsk_packed_size(n_b, d)
-    )
+    cdef packed_points a, b
+    cdef const double* centre
+    cdef double[::1] work = np.empty(cdsk_packed_size(strip, d))
+    cdef double[::1] work_b = np.empty(cdsk_packed_size(n_b, d))
+    with nogil:
+        pack_support(
+            &B[0, 0], n_b, d, &bandwidth_a[0], n_a, 1, &bandwidth_b[0], 1, &work_b[0],
+            n_threads, &b, &centre,
+        )
     for first in range(0, n_a, strip):
         with nogil:
-            rows_all(
-                &A[first, 0], min(strip, n_a - first), &B[0, 0], n_b, d,
-                &bandwidth_a[first], 1, &bandwidth_b[0], 1, &out[first, 0], &work[0],
-                n_threads,
+            pack(
+                &A[first, 0], min(strip, n_a - first), d, &bandwidth_a[first], 1,
+                centre, &work[0], n_threads, &a,
             )
+            rows_strip(&a, &b, &out[first, 0], n_threads)
         PyErr_CheckSignals()
 
 
@@ -448,19 +479,38 @@ def gaussian_log_votes(
     Finite however far a_i is; -inf for a cluster without points.
     """
     cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
-    cdef Py_ssize_t strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(n_b), d))
-    cdef Py_ssize_t first
-    cdef double[::1] work = np.empty(
-        cdsk_packed_size(strip, d) + cdsk_packed_size(n_b, d)
-    )
-    for first in range(0, n_a, strip):
+    cdef Py_ssize_t n_clusters = out.shape[1], strip, first, y, begin, size
+    cdef packed_points a, b
+    cdef const double* centre
+    cdef double[::1] work_b = np.empty(cdsk_packed_size(n_b, d))
+    cdef double[::1] work
+    with nogil:
+        pack_support(
+            &B[0, 0], n_b, d, &bandwidth_a[0], n_a, 1, &bandwidth_b[0], 1, &work_b[0],
+            n_threads, &b, &centre,
+        )
+    for y in range(n_clusters):
+        begin, size = offsets[y], offsets[y + 1] - offsets[y]
+        if size == 0:
+            out[:, y] = -HUGE_VAL
+            continue
+        strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(size), d))
+        work = np.empty(cdsk_packed_size(strip, d))
         with nogil:
-            votes_all(
-                &A[first, 0], min(strip, n_a - first), &B[0, 0], n_b, d,
-                &bandwidth_a[first], 1, &bandwidth_b[0], 1, &alpha[0], &offsets[0],
-                out.shape[1], &out[first, 0], &work[0], n_threads,
+            pack(
+                &B[begin, 0], size, d, &bandwidth_b[begin], 1, centre, &work_b[0],
+                n_threads, &b,
             )
-        PyErr_CheckSignals()
+        for first in range(0, n_a, strip):
+            with nogil:
+                pack(
+                    &A[first, 0], min(strip, n_a - first), d, &bandwidth_a[first], 1,
+                    centre, &work[0], n_threads, &a,
+                )
+                votes_strip(
+                    &a, &b, &alpha[begin], &out[first, y], n_clusters, n_threads
+                )
+            PyErr_CheckSignals()
 
 
 def product(
@@ -609,20 +659,12 @@ cdef int rows_all(
     floating* K, double* work, int n_threads,
 ) noexcept nogil:
     cdef packed_points a, b
-    cdef double* work_b = work + cdsk_packed_size(n_a, d)
-    cdef double* centre = work_b + cdsk_packed_size(n_b, d) - d
-    # Whether to expand is decided by B, and then for each point of A by itself: a row
-    # of the result does not depend on the others.
-    if n_a < 1 or n_b < 1 or not (is_step(step_a) and is_step(step_b)):
-        return -1
-    if pack_around_mean(
-        B, n_b, d, bandwidth_b, step_b,
-        of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
-        work_b, n_threads, &b,
+    cdef const double* centre
+    if pack_support(
+        B, n_b, d, bandwidth_a, n_a, step_a, bandwidth_b, step_b,
+        work + cdsk_packed_size(n_a, d), n_threads, &b, &centre,
     ):
         return -1
-    if b.norms == NULL:
-        centre = NULL
     if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
         return -1
     rows_strip(&a, &b, K, n_threads)
@@ -638,7 +680,7 @@ cdef int votes_all(
 ) noexcept nogil:
     cdef packed_points a, b
     cdef double* work_b = work + cdsk_packed_size(n_a, d)
-    cdef double* centre = work_b + cdsk_packed_size(n_b, d) - d
+    cdef const double* centre
     cdef Py_ssize_t y, i, first, size
     if n_clusters < 1 or offsets[0] != 0 or offsets[n_clusters] != n_b:
         return -1
@@ -649,17 +691,12 @@ cdef int votes_all(
     for i in range(n_b):
         if not 0.0 < alpha[i] <= DBL_MAX:
             return -1
-    # as in rows_all; one centre for all clusters, so that A is packed once
-    if n_a < 1 or n_b < 1 or not (is_step(step_a) and is_step(step_b)):
-        return -1
-    if pack_around_mean(
-        B, n_b, d, bandwidth_b, step_b,
-        of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
-        work_b, n_threads, &b,
+    # one centre for all clusters, so that A is packed once
+    if pack_support(
+        B, n_b, d, bandwidth_a, n_a, step_a, bandwidth_b, step_b, work_b, n_threads,
+        &b, &centre,
     ):
         return -1
-    if b.norms == NULL:
-        centre = NULL
     if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
         return -1
     for y in range(n_clusters):
@@ -764,11 +801,20 @@ cdef int cdsk_product_f32(
     return 0
 
 
+cdef bint are_weights(const double* alpha, Py_ssize_t n, double lam) noexcept nogil:
+    """True if lam and all weights are finite and not negative."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if not 0.0 <= alpha[i] <= DBL_MAX:
+            return False
+    return 0.0 <= lam <= DBL_MAX
+
+
 cdef int cdsk_similarity_f64(
     const double* K, Py_ssize_t n, const double* alpha, double lam, double* S,
     double* degrees, int n_threads,
 ) noexcept nogil:
-    if n < 1 or n_threads < 1:
+    if n < 1 or n_threads < 1 or not are_weights(alpha, n, lam):
         return -1
     similarity_rows(K, n, alpha, n * lam, S, degrees, n_threads)
     return 0
@@ -778,7 +824,7 @@ cdef int cdsk_similarity_f32(
     const float* K, Py_ssize_t n, const double* alpha, double lam, float* S,
     double* degrees, int n_threads,
 ) noexcept nogil:
-    if n < 1 or n_threads < 1:
+    if n < 1 or n_threads < 1 or not are_weights(alpha, n, lam):
         return -1
     similarity_rows(K, n, alpha, n * lam, S, degrees, n_threads)
     return 0

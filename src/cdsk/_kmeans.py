@@ -5,7 +5,8 @@ It meets n x c numbers here, a millisecond of work per pass, and waits for all i
 threads at the end of each. Where processors are shared such a wait costs a slice of the
 scheduler: measured, 500 points with four other busy processes on two processors, 2 s
 for ten starts in place of 40 ms. On idle ones a second thread saves next to nothing.
-threadpoolctl is no way out: only one thread of a process may use it to set limits.
+Limits of OpenMP by threadpoolctl are no way out: they stay with the thread that set
+them first.
 """
 
 from sklearn import cluster

@@ -4,6 +4,7 @@
 import numpy as np
 from scipy.linalg import qr, svd
 
+from cdsk._blas import one_blas_thread
 from cdsk._kmeans import KMeans
 
 _MOST_TURNS = 50
@@ -33,7 +34,9 @@ def assign_labels(columns, method, *, n_init, random_state, kernel=None):
 def _kmeans(columns, n_init, random_state):
     n_clusters = len(columns)
     model = KMeans(n_clusters, n_init=n_init, random_state=random_state)
-    return model.fit_predict(np.ascontiguousarray(columns.T))
+    # It limits BLAS by itself; two threads at once would restore each other's limits.
+    with one_blas_thread():
+        return model.fit_predict(np.ascontiguousarray(columns.T))
 
 
 def _cluster_qr(columns):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``solve_qp``: the compiled SMO solver for a matrix in memory, and a certificate."""
 
+import sys
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 
 from cdsk import _smo
 from cdsk._block import inner
@@ -33,8 +33,8 @@ class QPResult:
         ``p @ x + x @ Q @ x``.
     gap : float
         KKT gap at x from a freshly computed gradient g:
-        ``max(g[x > 0]) - min(g[x < upper])``. The objective is at most this far above
-        its minimum.
+        ``max(g[x > 0]) - min(g[x < upper])``. If Q is positive semi-definite,
+        the objective is at most this far above its minimum.
     n_iter : int
         Number of SMO steps.
     status : {"converged", "max_iter", "stalled"}
@@ -87,7 +87,12 @@ def solve_qp(
     """
     Q = check_symmetric_matrix(Q, "Q")
     n = len(Q)
-    p = check_array(p, dtype=np.float64, ensure_2d=False, input_name="p")
+    try:
+        p = np.asarray(p, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"p must hold {n} numbers; got {p!r}.") from None
+    if not np.isfinite(p).all():
+        raise ValueError("p must hold finite numbers; got NaN, infinity or None.")
     if p.shape != (n,):
         raise ValueError(
             f"p must have shape ({n},), one entry per row of Q; got shape {p.shape}."
@@ -102,6 +107,7 @@ def solve_qp(
         )
     tol = check_number(tol, "tol", at_least=0)
     max_iter = 1000 * n if max_iter is None else check_integer(max_iter, "max_iter", 0)
+    max_iter = min(max_iter, sys.maxsize)
 
     def gradient_at(x):
         return p + 2.0 * _product(Q, x)

@@ -14,6 +14,9 @@ from sklearn.utils import check_array
 # Squared bandwidths and their inverses must be ordinary numbers.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
 
+# Largest magnitude and smallest extent of data with ordinary squared distances.
+_LARGEST, _SMALLEST = 1e150, 1e-130
+
 # Rows and columns of a matrix that are compared at once.
 _TILE = 128
 
@@ -90,6 +93,25 @@ def check_number(value, name, *, above=None, at_least=None, at_most=None):
         expected = f"a number {bounded}" if bounded else "a finite number"
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
     return float(value)
+
+
+def check_extent(X):
+    """Refuse data whose squared distances are no ordinary numbers."""
+    largest = _LARGEST / np.sqrt(X.shape[1])
+    size = float(np.abs(X).max())
+    if size > largest:
+        raise ValueError(
+            f"X must hold coordinates of magnitude {largest:.1e} at most, so that "
+            f"squared distances are ordinary numbers; got {size:.1e}. Expected data in "
+            "another unit."
+        )
+    extent = float(np.ptp(X, axis=0).max())
+    if 0 < extent < _SMALLEST:
+        raise ValueError(
+            f"X must vary by {_SMALLEST:.0e} at least, so that squared distances are "
+            f"ordinary numbers; got a largest extent of {extent:.1e}. Expected data in "
+            "another unit."
+        )
 
 
 def check_choice(value, name, choices, or_else=""):

@@ -21,6 +21,7 @@ from cdsk._embedding import spectral_step
 from cdsk._labels import assign_labels, normalised_cut
 from cdsk._neighbours import Neighbours
 from cdsk._sparse import NeighbourGraph
+from cdsk._validation import check_extent
 
 # Numbers of components that are tried, and the fewest features for which they are: with
 # fewer, whitening could only drop features or keep nearly all of them.
@@ -116,6 +117,7 @@ def _whitening(X, n_components, n_threads):
 
     Equal points span nothing and stay as they are.
     """
+    check_extent(X)
     mean = X.mean(axis=0, dtype=np.float64)
     centred = X - mean
     n, d = X.shape
