@@ -10,10 +10,11 @@
     components          connected components of the graph of S
     HadamardRows        rows of scale * K o (Y Y'), made on demand for the QP solver
 
-Arrays arrive checked, C-contiguous and allocated. Values are computed in double precision and stored as float32
-or float64. Loops over tiles and rows run on OpenMP threads; each entry has one owner
-and a fixed order of summation, so results do not depend on the number of threads. Long
-loops look at pending signals between strips. The inner loops are in _simd.c.
+Arrays arrive checked, C-contiguous and allocated. Values are computed in double
+precision and stored as float32 or float64. Loops over tiles and rows run on OpenMP
+threads; each entry has one owner and a fixed order of summation, so results do not
+depend on the number of threads. Long loops look at pending signals between strips. The
+inner loops are in _simd.c.
 
 Cost: O(n^2 d) for K, O(n^2 m) for a product with m columns.
 """
