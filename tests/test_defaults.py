@@ -6,11 +6,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.datasets import load_breast_cancer, make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK
 from cdsk._demo import NOISE, noisy_moons
+from cdsk._embedding import spectral_step
+from cdsk._labels import assign_labels
+from cdsk._neighbours import Neighbours
+from cdsk._sparse import NeighbourGraph
 
 
 def fit(X, n_clusters, **parameters):
@@ -101,6 +105,21 @@ def test_learned_weights_beat_uniform_ones_on_blobs_in_noise():
             # where any point is similar to no cluster, it is noise mostly
             assert np.sum(model.strays_ < len(y)) <= np.sum(model.strays_ >= len(y))
     assert np.mean(scores[20]) > np.mean(scores[0]) + 0.1
+
+
+def test_learned_weights_win_on_breast_cancer_with_the_chosen_kernel():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    learned = fit(X, 2)
+    factor = 2.0 ** (-0.5 * (learned.choice_.chosen + 1))
+    graph = NeighbourGraph(Neighbours(X, 20, robust=True))
+    kernel = graph.kernel(factor * graph.neighbours.scales, 1)
+    np.testing.assert_allclose(learned.bandwidth_, factor * graph.neighbours.scales)
+    uniform = kernel.similarity(np.full(len(X), 1 / len(X)), 0.2 * len(X))
+    columns = spectral_step(uniform, 2, np.random.RandomState(0)).columns
+    labels = assign_labels(columns, "kmeans", n_init=10, random_state=0)
+    assert adjusted_rand_score(y, labels) < 0.1  # a few outliers are cut off
+    assert adjusted_rand_score(y, learned.labels_) > 0.7
 
 
 def results(model, X):
