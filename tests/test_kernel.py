@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import cdsk
 import reference
 from cdsk import _kernel
-from cdsk._rows import StoredRows
+from cdsk._rows import HadamardRows, StoredRows
 
 # Relative error allowed for values above 1e-30 (exponents down to -69): float64
 # distances round by a few eps, times 69; float32 results are rounded once.
@@ -349,7 +349,7 @@ def test_overflowing_distances_have_no_similarity():
 def test_hadamard_rows_equal_reference(rng, dtype):
     K = cdsk.gaussian_gram(rng.normal(size=(37, 3)).astype(dtype), 1.0)
     columns = rng.normal(size=(5, 37))
-    rows = _kernel.HadamardRows(StoredRows(K), columns, 2.5)
+    rows = HadamardRows(StoredRows(K), columns, 2.5)
     expected = 2.5 * K.astype(float) * (columns.T @ columns)
     for i in (0, 17, 36):
         np.testing.assert_allclose(rows.row_array(i), expected[i], atol=1e-13)

@@ -3,8 +3,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cdsk._rows import RowSource
-
 Array = NDArray[np.float64]
 # float32 or float64, the same for all arguments so marked
 F = TypeVar("F", np.float32, np.float64)
@@ -43,6 +41,3 @@ def similarity(
 def components(
     K: NDArray[F], alpha: Array, lam: float, degrees: Array, negligible: float
 ) -> tuple[int, NDArray[np.intp]]: ...
-
-class HadamardRows(RowSource):
-    def __init__(self, rows: RowSource, columns: Array, scale: float) -> None: ...

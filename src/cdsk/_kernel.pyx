@@ -8,7 +8,6 @@
     product             (K - diag K) V for a few columns
     similarity          S_ij = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij, degrees
     components          connected components of the graph of S
-    HadamardRows        rows of scale * K o (Y Y'), made on demand for the QP solver
 
 Arrays arrive checked, C-contiguous and allocated. Values are computed in double
 precision and stored as float32 or float64. Loops over tiles and rows run on OpenMP
@@ -27,7 +26,6 @@ from libc.float cimport DBL_MAX
 from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
 from cdsk._points cimport MOST_ROWS, n_tiles, pack_tile, rows_together
-from cdsk._rows cimport RowSource, row_function
 from cdsk._simd cimport (
     CDSK_GROUP,
     CDSK_MAX_COLUMNS,
@@ -586,54 +584,6 @@ def components(
                         n_found += 1
             count += 1
     return count, np.asarray(label)
-
-
-# ---------------------------------------------------------------- rows for the QP
-
-cdef struct hadamard_matrix:
-    row_function row         # of K
-    void* user
-    const double* Y          # (c, n)
-    double* y                # (c,) scratch
-    double scale
-    Py_ssize_t n, c
-
-
-cdef const double* _hadamard_row(
-    void* user, Py_ssize_t i, double* scratch
-) noexcept nogil:
-    cdef hadamard_matrix* h = <hadamard_matrix*> user
-    cdef Py_ssize_t column
-    for column in range(h.c):
-        h.y[column] = h.Y[column * h.n + i]
-    simd.hadamard_row(
-        h.row(h.user, i, scratch), h.Y, h.y, h.scale, h.c, h.n, scratch
-    )
-    return scratch
-
-
-cdef class HadamardRows(RowSource):
-    """Rows of scale * K o (Y Y'), from rows of K and the columns Y (c, n)."""
-
-    cdef hadamard_matrix matrix
-    cdef RowSource rows
-    cdef const double[:, ::1] columns
-    cdef double[::1] column_scratch
-
-    def __cinit__(self, RowSource rows, const double[:, ::1] columns, double scale):
-        self.rows = rows
-        self.columns = columns
-        self.column_scratch = np.empty(columns.shape[0])
-        self.n = self.matrix.n = rows.n
-        self.matrix.c = columns.shape[0]
-        self.matrix.row = rows.row
-        self.matrix.user = rows.user
-        self.matrix.Y = &columns[0, 0]
-        self.matrix.y = &self.column_scratch[0]
-        self.matrix.scale = scale
-        self.diagonal = scale * rows.diagonal * np.einsum("ln,ln->n", columns, columns)
-        self.row = _hadamard_row
-        self.user = &self.matrix
 
 
 # ---------------------------------------------------------------- from C

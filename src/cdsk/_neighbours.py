@@ -24,7 +24,7 @@ SCALE_NEIGHBOUR = 7
 _USUAL_QUANTILE, _OUTLYING = 0.75, 2.0
 
 # A point so near to another, relative to its scale, is the same one up to the rounding
-# of a transform, which may depend on how many points are transformed together.
+# of what the caller did to it, which may depend on how many points come together.
 _SAME_POINT = 1e-6
 
 # Neighbours per neighbour asked for, at most, where all points have many duplicates.

@@ -55,3 +55,17 @@ cdef struct sparse_matrix:
 cdef class SparseRows(RowSource):
     cdef sparse_matrix matrix
     cdef object owner                 # keeps the memory of the matrix alive
+
+
+cdef struct hadamard_matrix:
+    row_function row         # of K
+    void* user
+    const double* Y          # (c, n)
+    double* y                # (c,) scratch
+    double scale
+    Py_ssize_t n, c
+
+
+cdef class HadamardRows(RowSource):
+    cdef hadamard_matrix matrix
+    cdef object owner                 # keeps the memory of all of it alive

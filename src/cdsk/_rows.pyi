@@ -24,3 +24,6 @@ class SparseRows(RowSource):
         values: Array,
         diagonal: Array,
     ) -> None: ...
+
+class HadamardRows(RowSource):
+    def __init__(self, rows: RowSource, columns: Array, scale: float) -> None: ...

@@ -2,6 +2,10 @@
 """Rows of a symmetric matrix for the QP solver, which knows nothing else of it."""
 import numpy as np
 
+from cdsk._simd cimport cdsk_simd, cdsk_simd_select
+
+cdef const cdsk_simd* simd = cdsk_simd_select()
+
 
 cdef class RowSource:
     """Rows and diagonal of a symmetric matrix; subclasses set every field."""
@@ -127,4 +131,35 @@ cdef class SparseRows(RowSource):
         self.matrix.diagonal = &diagonal[0]
         self.diagonal = np.asarray(diagonal)
         self.row = _sparse_row
+        self.user = &self.matrix
+
+
+cdef const double* _hadamard_row(
+    void* user, Py_ssize_t i, double* scratch
+) noexcept nogil:
+    cdef hadamard_matrix* h = <hadamard_matrix*> user
+    cdef Py_ssize_t column
+    for column in range(h.c):
+        h.y[column] = h.Y[column * h.n + i]
+    simd.hadamard_row(
+        h.row(h.user, i, scratch), h.Y, h.y, h.scale, h.c, h.n, scratch
+    )
+    return scratch
+
+
+cdef class HadamardRows(RowSource):
+    """Rows of scale * K o (Y Y'), from rows of K and the columns Y (c, n)."""
+
+    def __cinit__(self, RowSource rows, const double[:, ::1] columns, double scale):
+        cdef double[::1] scratch = np.empty(columns.shape[0])
+        self.owner = (rows, columns, scratch)
+        self.n = self.matrix.n = rows.n
+        self.matrix.c = columns.shape[0]
+        self.matrix.row = rows.row
+        self.matrix.user = rows.user
+        self.matrix.Y = &columns[0, 0]
+        self.matrix.y = &scratch[0]
+        self.matrix.scale = scale
+        self.diagonal = scale * rows.diagonal * np.einsum("ln,ln->n", columns, columns)
+        self.row = _hadamard_row
         self.user = &self.matrix

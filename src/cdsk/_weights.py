@@ -18,9 +18,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk import _smo
-from cdsk._kernel import HadamardRows
 from cdsk._qp import better_start
-from cdsk._rows import CachedRows
+from cdsk._rows import CachedRows, HadamardRows
 
 # Steps allowed per point. About one is usual from uniform weights.
 _STEPS_PER_POINT = 1000
