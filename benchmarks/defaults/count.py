@@ -14,7 +14,6 @@ import argparse
 import csv
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -146,7 +145,6 @@ def main():
             f"{folder} holds neither NAME.npz files nor a folder clustering-data-v1; "
             "benchmarks/sets.py says what is expected."
         )
-    warnings.filterwarnings("ignore")
     rows = list(rows_of(sets.load(folder, arguments.cap), "design"))
     fresh = list(rows_of(of_scikit_learn(arguments.cap), "fresh"))
     arguments.out.mkdir(parents=True, exist_ok=True)
