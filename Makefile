@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # for tools that start others by name
 WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
-SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/include/* src/cdsk/plot/* src/cdsk/theory/*)
+SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/*/*)
 
 .PHONY: demo test test-slow test-checks sanitize lint bench asv bench-check sdist clean
 .DELETE_ON_ERROR:

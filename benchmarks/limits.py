@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from cdsk._dense import DenseKernel
+from cdsk._kernels.dense import DenseKernel
 from measure import best_of
 
 _REPEATS = 3

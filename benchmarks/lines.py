@@ -20,8 +20,9 @@ from sklearn.svm import OneClassSVM
 
 import limits
 from benchmarks import data, quality
-from cdsk import CDSK, _embedding, gaussian_gram, gaussian_rows, solve_qp
-from cdsk._dense import DenseKernel
+from cdsk import CDSK, gaussian_gram, gaussian_rows, solve_qp
+from cdsk._kernels.dense import DenseKernel
+from cdsk._steps import embedding as _embedding
 from measure import seconds_of
 
 

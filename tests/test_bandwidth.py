@@ -6,8 +6,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import reference
 from cdsk import CDSK
-from cdsk._bandwidth import LOCAL_FACTOR, RULES, bandwidth_from_data
-from cdsk._neighbours import Neighbours
+from cdsk._kernels.bandwidth import LOCAL_FACTOR, RULES, bandwidth_from_data
+from cdsk._kernels.neighbours import Neighbours
 
 
 def local_bandwidth(X, new):

@@ -7,12 +7,17 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._bandwidth import bandwidth_from_data
-from cdsk._candidates import FACTORS, NEIGHBOURS, other_candidate, rbf_candidates
-from cdsk._dense import DenseKernel
-from cdsk._neighbours import Neighbours
-from cdsk._predict import NeighbourVotes
-from cdsk._sparse import SparseKernel
+from cdsk._choices.candidates import (
+    FACTORS,
+    NEIGHBOURS,
+    other_candidate,
+    rbf_candidates,
+)
+from cdsk._kernels.bandwidth import bandwidth_from_data
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import SparseKernel
+from cdsk._kernels.votes import NeighbourVotes
 
 
 @pytest.fixture

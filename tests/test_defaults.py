@@ -10,11 +10,11 @@ from sklearn.datasets import load_breast_cancer, make_blobs, make_circles, make_
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK
-from cdsk._demo import NOISE, noisy_moons
-from cdsk._embedding import spectral_step
-from cdsk._labels import assign_labels
-from cdsk._neighbours import Neighbours
-from cdsk._sparse import NeighbourGraph
+from cdsk._cli.demo import NOISE, noisy_moons
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import NeighbourGraph
+from cdsk._steps.embedding import spectral_step
+from cdsk._steps.labels import assign_labels
 
 
 def fit(X, n_clusters, **parameters):

@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cdsk
 import reference
-from cdsk import _embedding
-from cdsk._dense import DenseKernel
-from cdsk._eigen import leading_eigenpairs
-from cdsk._embedding import spectral_step
-from cdsk._similarity import Similarity
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.similarity import Similarity
+from cdsk._steps import embedding as _embedding
+from cdsk._steps.block_lanczos import leading_eigenpairs
+from cdsk._steps.embedding import spectral_step
 
 PRODUCT = Similarity.normalised_product
 

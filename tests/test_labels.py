@@ -7,9 +7,10 @@ from threadpoolctl import threadpool_limits
 
 import cdsk
 import reference
-from cdsk import _kmeans, _labels
-from cdsk._dense import DenseKernel
-from cdsk._labels import METHODS, assign_labels
+from cdsk._kernels.dense import DenseKernel
+from cdsk._steps import kmeans as _kmeans
+from cdsk._steps import labels as _labels
+from cdsk._steps.labels import METHODS, assign_labels
 
 
 def columns(rng, n_clusters=4, noise=0.1):
@@ -57,7 +58,7 @@ def test_kmeans_stays_on_the_calling_thread(rng):
     assert ours._n_threads == 1
     with threadpool_limits(1):
         theirs = KMeans(4, n_init=2, random_state=0).fit(X)
-    assert theirs._n_threads == 1  # the name that _kmeans.py overrides
+    assert theirs._n_threads == 1  # the name that _steps/kmeans.py overrides
     assert (ours.labels_ == theirs.labels_).all()
 
 

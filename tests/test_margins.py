@@ -7,10 +7,10 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._dense import DenseKernel
-from cdsk._margins import leave_one_out
-from cdsk._neighbours import Neighbours
-from cdsk._sparse import NeighbourGraph
+from cdsk._explain.margins import leave_one_out
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import NeighbourGraph
 
 
 def problem(rng, n=80, n_clusters=3):

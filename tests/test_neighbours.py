@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import reference
+from cdsk._kernels.neighbours import Neighbours, PointSearch, nearest_among
 from cdsk._nearest import nearest
-from cdsk._neighbours import Neighbours, PointSearch, nearest_among
 
 # Differences of float64 numbers are exact to 1 ulp of the result in the reference; the
 # sum of d squares and a root lose d + 1 ulp.

@@ -9,8 +9,9 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from cdsk import CDSK, _report
-from cdsk._choice import Choice
+from cdsk import CDSK
+from cdsk._choices.partition import Choice
+from cdsk._explain import report as _report
 
 
 def blobs(n=120, centers=3, seed=0):

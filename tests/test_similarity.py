@@ -2,8 +2,8 @@ import numpy as np
 
 import cdsk
 import reference
-from cdsk._dense import DenseKernel
-from cdsk._similarity import Similarity
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.similarity import Similarity
 
 
 def problem(rng, dtype, n=70):

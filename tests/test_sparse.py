@@ -8,14 +8,16 @@ from sklearn.datasets import make_blobs, make_circles
 
 import cdsk
 import reference
-from cdsk import _embedding, _smo, _sparse
-from cdsk._dense import DenseKernel
-from cdsk._embedding import TOLERANCE, spectral_step
-from cdsk._neighbours import Neighbours
+from cdsk import _smo
+from cdsk._kernels import sparse as _sparse
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.similarity import Similarity
+from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
 from cdsk._rows import SparseRows
-from cdsk._similarity import Similarity
-from cdsk._sparse import NeighbourGraph, SparseKernel
-from cdsk._weights import WeightProblem
+from cdsk._steps import embedding as _embedding
+from cdsk._steps.embedding import TOLERANCE, spectral_step
+from cdsk._steps.weights import WeightProblem
 
 
 def truncated(X, k, bandwidth=None, factor=0.5):

@@ -4,10 +4,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cdsk
 import reference
-from cdsk import _weights
-from cdsk._dense import DenseKernel
-from cdsk._qp import better_start
-from cdsk._weights import WeightProblem
+from cdsk._kernels.dense import DenseKernel
+from cdsk._steps import weights as _weights
+from cdsk._steps.qp import better_start
+from cdsk._steps.weights import WeightProblem
 
 
 def problem(rng, dtype=np.float64, n=120, lam=0.3):

@@ -5,11 +5,11 @@ import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 
 from cdsk import gaussian_gram
-from cdsk._bandwidth import bandwidth_from_data
-from cdsk._dense import DenseKernel
-from cdsk._embedding import spectral_step
-from cdsk._similarity import Similarity
-from cdsk._weights import WeightProblem
+from cdsk._kernels.bandwidth import bandwidth_from_data
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.similarity import Similarity
+from cdsk._steps.embedding import spectral_step
+from cdsk._steps.weights import WeightProblem
 
 CLUSTERS = 10
 LAM = 0.3

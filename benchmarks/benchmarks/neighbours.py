@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from cdsk._neighbours import Neighbours
+from cdsk._kernels.neighbours import Neighbours
 
 from . import data
 

@@ -21,17 +21,18 @@ from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from cdsk import CDSK, _neighbours
-from cdsk._choice import choose
-from cdsk._embedding import spectral_step
-from cdsk._fit import alternate
-from cdsk._init import first_weights
-from cdsk._labels import METHODS, assign_labels, normalised_cut
-from cdsk._margins import leave_one_out
-from cdsk._neighbours import Neighbours
-from cdsk._sparse import NeighbourGraph
-from cdsk._weights import WeightProblem
-from cdsk._whiten import represent
+from cdsk import CDSK
+from cdsk._choices.partition import choose
+from cdsk._choices.representation import represent
+from cdsk._explain.margins import leave_one_out
+from cdsk._kernels import neighbours as _neighbours
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import NeighbourGraph
+from cdsk._steps.alternate import alternate
+from cdsk._steps.embedding import spectral_step
+from cdsk._steps.labels import METHODS, assign_labels, normalised_cut
+from cdsk._steps.start import first_weights
+from cdsk._steps.weights import WeightProblem
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import sets

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 import cdsk
-from cdsk._neighbours import Neighbours
+from cdsk._kernels.neighbours import Neighbours
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import sets

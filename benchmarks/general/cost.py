@@ -17,9 +17,9 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
 import cdsk
-from cdsk import _general
-from cdsk._dense import DenseKernel
-from cdsk._neighbours import Neighbours
+from cdsk._kernels import indefinite as _general
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.neighbours import Neighbours
 
 
 def kernels(n):

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import cdsk
-from cdsk._lambda import CRITERIA, GRID, choose_lambda
+from cdsk._choices.lam import CRITERIA, GRID, choose_lambda
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import sets

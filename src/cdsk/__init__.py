@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel clustering that learns its own similarity."""
 
-from cdsk._count import CountChoice, suggest_n_clusters
+from cdsk._choices.lam import LambdaChoice
+from cdsk._choices.n_clusters import CountChoice, suggest_n_clusters
+from cdsk._choices.select import select_lambda
 from cdsk._estimator import CDSK
-from cdsk._gaussian import gaussian_gram, gaussian_rows, similarity_matrix
-from cdsk._include import get_include
-from cdsk._init import SparseStart, sparse_start
-from cdsk._lambda import LambdaChoice
-from cdsk._qp import QPResult, solve_qp
-from cdsk._select import select_lambda
+from cdsk._kernels.gaussian import gaussian_gram, gaussian_rows, similarity_matrix
+from cdsk._runtime import get_include
+from cdsk._steps.qp import QPResult, solve_qp
+from cdsk._steps.start import SparseStart, sparse_start
 from cdsk._version import __version__
 
 __all__ = [

@@ -3,7 +3,7 @@
 
 import sys
 
-from cdsk._cli import main
+from cdsk._cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,18 +14,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._bandwidth import RULES
-from cdsk._candidates import other_candidate, rbf_candidates
-from cdsk._choice import choose
-from cdsk._embedding import NoSimilarityError
-from cdsk._fit import alternate
-from cdsk._fork import one_thread_if_forked
-from cdsk._init import first_weights
-from cdsk._labels import METHODS, assign_labels
-from cdsk._lambda import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._margins import leave_one_out
-from cdsk._pairwise import NAMES, check_kernel_params
-from cdsk._report import describe
+from cdsk._choices.candidates import other_candidate, rbf_candidates
+from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
+from cdsk._choices.partition import choose
+from cdsk._choices.representation import check_whiten, represent
+from cdsk._explain.margins import leave_one_out
+from cdsk._explain.report import describe
+from cdsk._kernels.bandwidth import RULES
+from cdsk._kernels.pairwise import NAMES, check_kernel_params
+from cdsk._runtime import one_thread_if_forked
+from cdsk._steps.alternate import alternate
+from cdsk._steps.embedding import NoSimilarityError
+from cdsk._steps.labels import METHODS, assign_labels
+from cdsk._steps.start import first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_choice,
@@ -34,7 +35,6 @@ from cdsk._validation import (
     check_points,
     check_simplex_point,
 )
-from cdsk._whiten import check_whiten, represent
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 

@@ -13,7 +13,7 @@ Arrays arrive checked, C-contiguous and allocated. Values are computed in double
 precision and stored as float32 or float64. Loops over tiles and rows run on OpenMP
 threads; each entry has one owner and a fixed order of summation, so results do not
 depend on the number of threads. Long loops look at pending signals between strips. The
-inner loops are in _simd.c.
+inner loops are in _simd/simd.c.
 
 Cost: O(n^2 d) for K, O(n^2 m) for a product with m columns.
 """
@@ -42,7 +42,7 @@ cdef const cdsk_simd* simd = cdsk_simd_select()
 # |x|^2 / (2 b^2) of centred points for which it is exact enough. The error of
 # |a|^2 + |b|^2 - 2ab, as an absolute error of the exponent, is some eps times
 # (|a|^2 + |b|^2) / (2 b_a b_b), which is at most 6 times this limit where K > 1e-30:
-# less than 1e-12, as sums are added up in parts (DEPTH in _simd.c).
+# less than 1e-12, as sums are added up in parts (DEPTH in _simd/simd.c).
 cdef Py_ssize_t EXPANSION_PAYS = 16
 cdef double LARGEST_NORM = 50.0
 
@@ -73,7 +73,7 @@ def simd_level():
 
 cdef struct packed_points:
     Py_ssize_t n, d, tiles
-    double* points       # (tiles, d, TILE), see _simd.h
+    double* points       # (tiles, d, TILE), see _simd/simd.h
     double* scale        # (tiles * TILE,) 1 / (sqrt(2) bandwidth), padded with zeros
     # (tiles * TILE,) squared norms, -1: too large to expand; or NULL: use differences
     double* norms

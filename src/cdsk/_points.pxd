@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points as the tiles that the loops of _simd.c read; _simd.h describes them."""
+"""Points as the tiles that the loops of simd.c read; simd.h describes them."""
 from cython cimport floating
 
 from cdsk._simd cimport CDSK_GROUP, CDSK_TILE

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from cdsk._memory import check_memory
+from cdsk._runtime import check_memory
 from cdsk._validation import check_symmetric_matrix
 
 

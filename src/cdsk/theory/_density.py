@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._bandwidth import RULES, bandwidth_from_data
-from cdsk._dense import DenseKernel
-from cdsk._fork import one_thread_if_forked
-from cdsk._gaussian import gaussian_gram
-from cdsk._predict import GaussianVotes
+from cdsk._kernels.bandwidth import RULES, bandwidth_from_data
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.gaussian import gaussian_gram
+from cdsk._kernels.votes import GaussianVotes
+from cdsk._runtime import one_thread_if_forked
+from cdsk._steps.weights import WeightProblem
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_bandwidth,
@@ -31,7 +32,6 @@ from cdsk._validation import (
     check_points,
     check_simplex_point,
 )
-from cdsk._weights import WeightProblem
 
 
 class KernelDensityClassifier(ClassifierMixin, BaseEstimator):

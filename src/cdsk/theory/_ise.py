@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdsk._gaussian import gaussian_gram, similarity_matrix
+from cdsk._kernels.gaussian import gaussian_gram, similarity_matrix
 from cdsk._validation import check_number, check_points, check_simplex_point
 from cdsk.theory._labels import check_labels
 

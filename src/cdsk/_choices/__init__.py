@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the data decide: representation, kernels, partition, lam, n_clusters."""

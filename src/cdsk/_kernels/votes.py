@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""New points -> weighted votes of the support, the classifier of the paper.
+
+    h(x, y) = sum_{i: y_i = y} alpha_i K(x, x_i),     predict = argmax_y h(x, y)
+
+Only points with alpha_i > 0 count. Gaussian votes are computed as logarithms, so that
+far from all data the nearest support decides instead of 0/0.
+"""
+
+import numpy as np
+
+from cdsk import _kernel
+from cdsk._block import inner
+from cdsk._kernels.bandwidth import LOCAL_FACTOR
+from cdsk._kernels.neighbours import Neighbours, PointSearch
+from cdsk._validation import check_kernel_values
+
+# Largest distance, in bandwidths and in the unit of the data, of which the square is an
+# ordinary number with room for sums.
+_FARTHEST = 1e150
+
+# Kernel values made at a time: 64 MiB of them.
+_CHUNK_VALUES = 2**23
+
+
+def check_reach(X, bandwidth):
+    """Refuse points so far away that the exponent of a Gaussian overflows.
+
+    ``bandwidth`` is the smallest one.
+    """
+    most = _FARTHEST * min(float(bandwidth), 1.0) / np.sqrt(X.shape[1])
+    size = np.abs(X).max(axis=1, initial=0.0)
+    if (size > most).any():
+        row = int(np.argmax(size > most))
+        raise ValueError(
+            f"X must hold coordinates of magnitude {most:.1e} at most, so that squared "
+            "distances in units of the bandwidth are ordinary numbers; got "
+            f"{float(size[row]):.1e} at row {row}."
+        )
+
+
+class GaussianVotes:
+    """Log votes under a Gaussian kernel; one bandwidth, or one per training point."""
+
+    def __init__(self, X, labels, weights, bandwidth, n_clusters, n_threads=1):
+        self.bandwidth = bandwidth
+        # local bandwidths of new points need all the old ones
+        self.training = (
+            Neighbours(X, n_threads=n_threads) if np.ndim(bandwidth) else None
+        )
+        self.n_clusters = n_clusters
+        # the support, sorted by cluster
+        support = np.flatnonzero(weights > 0)
+        support = support[np.argsort(labels[support], kind="stable")]
+        self.points = X[support]
+        self.bandwidths = np.broadcast_to(bandwidth, len(X))[support]
+        self.weights = weights[support]
+        self.offsets = np.searchsorted(labels[support], np.arange(n_clusters + 1))
+
+    def log_votes(self, X, n_threads):
+        """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
+        check_reach(X, self.bandwidths.min())
+        votes = np.empty((len(X), self.n_clusters))
+        bandwidth = self._bandwidth(X, n_threads)
+        # one dtype on both sides, the wider one
+        dtype = np.result_type(X, self.points)
+        _kernel.gaussian_log_votes(
+            X.astype(dtype, copy=False),
+            self.points.astype(dtype, copy=False),
+            bandwidth,
+            self.bandwidths,
+            self.weights,
+            self.offsets,
+            votes,
+            n_threads,
+        )
+        return votes
+
+    def log_normaliser(self, n_features):
+        """Log of the factor that makes the votes a density; 0 for local bandwidths."""
+        if np.ndim(self.bandwidth):
+            return 0.0
+        return -n_features * np.log(np.sqrt(2 * np.pi) * self.bandwidth)
+
+    def _bandwidth(self, X, n_threads):
+        if self.training is None:
+            return np.full(len(X), self.bandwidth)
+        return LOCAL_FACTOR * self.training.scales_of(X, n_threads)
+
+
+class NeighbourVotes:
+    """Log votes under a Gaussian kernel truncated to neighbours.
+
+    The k nearest training points that carry weight vote, so that every point has a
+    vote, however far from the others it is. ``factor`` gives the bandwidth of new
+    points as a part of their scale; None means that all points have the same bandwidth.
+    """
+
+    def __init__(self, neighbours, labels, weights, bandwidth, factor, n_clusters):
+        support = np.flatnonzero(weights)
+        self.neighbours = neighbours
+        self.factor = factor
+        self.n_clusters = n_clusters
+        self.search = PointSearch(neighbours.X[support])
+        self.labels = labels[support]
+        self.log_weights = np.log(weights[support])
+        self.bandwidth = np.broadcast_to(bandwidth, len(weights))[support]
+
+    def log_votes(self, X, n_threads):
+        """Log h for each row of X and each cluster; -inf without a neighbour in it."""
+        check_reach(X, self.bandwidth.min())
+        k = min(self.neighbours.k, len(self.labels))
+        bandwidth = np.full(len(X), self.bandwidth[0])
+        if self.factor is not None:
+            bandwidth = self.factor * self.neighbours.scales_of(X, n_threads)
+        indices, distances = self.search.nearest_to(X, k, n_threads)
+        exponents = self.log_weights[indices] - distances**2 / (
+            2.0 * bandwidth[:, np.newaxis] * self.bandwidth[indices]
+        )
+        peak = exponents.max(axis=1, keepdims=True)
+        votes = np.zeros((len(X), self.n_clusters))
+        rows = np.arange(len(X))[:, np.newaxis]
+        np.add.at(votes, (rows, self.labels[indices]), np.exp(exponents - peak))
+        with np.errstate(divide="ignore"):
+            return np.log(votes) + peak
+
+    def log_normaliser(self, n_features):
+        """0: the integral of a truncated kernel is not known."""
+        return 0.0
+
+
+class KernelVotes:
+    """Log votes from kernel values.
+
+    ``kernel(A, B)`` gives the values between two sets of points; None means that new
+    points arrive as rows of kernel values to all training points.
+    """
+
+    def __init__(self, kernel, X, labels, weights, n_clusters):
+        self.kernel = kernel
+        self.support = np.flatnonzero(weights)
+        self.points = None if kernel is None else X[self.support]
+        self.votes = np.zeros((n_clusters, len(self.support)))
+        self.votes[labels[self.support], np.arange(len(self.support))] = weights[
+            self.support
+        ]
+
+    def log_votes(self, X, n_threads):
+        """Log h for each row of X and each cluster; -inf where a vote is zero."""
+        step = max(1, _CHUNK_VALUES // len(self.support))
+        chunks = [X[i : i + step] for i in range(0, len(X), step)]
+        votes = np.concatenate(
+            [inner(self._values(chunk), self.votes, n_threads) for chunk in chunks]
+        )
+        with np.errstate(divide="ignore"):
+            return np.log(votes)
+
+    def log_normaliser(self, n_features):
+        """0: nothing is known of the kernel's integral."""
+        return 0.0
+
+    def _values(self, X):
+        if self.kernel is None:
+            values = X[:, self.support]
+        else:
+            values = self.kernel(X, self.points)
+        check_kernel_values(values, "The kernel")
+        return np.ascontiguousarray(values, dtype=np.float64)

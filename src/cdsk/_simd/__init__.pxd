@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Declarations of simd.h; the header says what each function does."""
+
+cdef extern from "_simd/simd.h" nogil:
+    enum:
+        CDSK_GROUP
+        CDSK_TILE
+        CDSK_MAX_COLUMNS
+        CDSK_PRODUCT_ROWS
+
+    ctypedef struct cdsk_simd:
+        const char* name
+        void squared_norms(const double* a, Py_ssize_t d, double* out) noexcept nogil
+        void squared_distances(
+            const double* a, const double* b, Py_ssize_t d, double* out
+        ) noexcept nogil
+        void gaussian_f64(
+            const double* a, const double* b, Py_ssize_t d, const double* wa,
+            const double* wb, const double* sa, const double* sb,
+            Py_ssize_t na, Py_ssize_t nb,
+            double* out, double* mirror, Py_ssize_t stride,
+        ) noexcept nogil
+        void gaussian_f32(
+            const double* a, const double* b, Py_ssize_t d, const double* wa,
+            const double* wb, const double* sa, const double* sb,
+            Py_ssize_t na, Py_ssize_t nb,
+            float* out, float* mirror, Py_ssize_t stride,
+        ) noexcept nogil
+        void log_votes(
+            const double* a, const double* b, Py_ssize_t d,
+            const double* wa, const double* wb, const double* sa, const double* sb,
+            const double* alpha, Py_ssize_t nb, double* peak, double* total,
+        ) noexcept nogil
+        void product_f64(
+            const double* K, Py_ssize_t first, Py_ssize_t rows, Py_ssize_t n,
+            const double* V, Py_ssize_t m, double* out,
+        ) noexcept nogil
+        void product_f32(
+            const float* K, Py_ssize_t first, Py_ssize_t rows, Py_ssize_t n,
+            const double* V, Py_ssize_t m, double* out,
+        ) noexcept nogil
+        void inner(
+            const double* A, Py_ssize_t p, const double* B, Py_ssize_t q, Py_ssize_t n,
+            Py_ssize_t begin, Py_ssize_t end, double* out,
+        ) noexcept nogil
+        void combine(
+            const double* C, const double* A, Py_ssize_t p, Py_ssize_t q, Py_ssize_t n,
+            Py_ssize_t begin, Py_ssize_t end, double* out,
+        ) noexcept nogil
+        void add_two(
+            double* x, double a, const double* v, double b, const double* w,
+            Py_ssize_t n,
+        ) noexcept nogil
+        void rotate(
+            double* x, double* y, double c, double s, Py_ssize_t n
+        ) noexcept nogil
+        void hadamard_row(
+            const double* k, const double* Y, const double* y,
+            double scale, Py_ssize_t c, Py_ssize_t n, double* out,
+        ) noexcept nogil
+        Py_ssize_t smo_partner(
+            const double* g, const double* give, const double* diag, const double* q,
+            double g_j, double diag_j, double floor, Py_ssize_t n,
+        ) noexcept nogil
+        Py_ssize_t smo_update(
+            double* g, const double* q_j, const double* q_i, double step,
+            const double* take, const double* give, Py_ssize_t n,
+            double* low, double* high,
+        ) noexcept nogil
+
+    const cdsk_simd* cdsk_simd_select() noexcept

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compiled once per instruction set with CDSK_LEVEL = base, v3 or v4; see simd.h.
+ *
+ * Written with the vector extension of gcc and clang, so that registers hold what is
+ * meant to be in registers whatever the auto-vectoriser thinks of it.
+ *
+ * Squared distances come in two forms. Sums of squared differences never cancel; the
+ * expansion |a|^2 + |b|^2 - 2ab saves the subtraction, but its error is that of the norms,
+ * and callers use it only where that is small enough, point by point. In both, duplicates
+ * have distance exactly 0: norms and products are summed in the same order.
+ */
+#include "simd.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define WIDTH 8  /* doubles in a register */
+#define MR 8     /* register block: MR points by NV registers of points, */
+#define NV 3     /* 24 accumulators of 32 registers */
+#define COLUMNS 4 /* register block of products: ROWS rows by so many columns */
+#elif defined(__AVX2__)
+#define WIDTH 4
+#define MR 4     /* 8 accumulators of 16 registers: enough to hide the latency of FMA */
+#define NV 2
+#define COLUMNS 3
+#else
+#define WIDTH 2
+#define MR 4
+#define NV 2
+#define COLUMNS 2
+#endif
+
+#define ROWS 4
+
+#define NR (NV * WIDTH)
+#define TILE CDSK_TILE
+#define GROUP CDSK_GROUP
+#define ALIGNED __attribute__((aligned(64))) /* to a cache line */
+
+/* Features summed before a partial sum is put away, which keeps the rounding of long sums
+ * small, too: 128 x (24 + 8) doubles, the points of
+ * a register block, are 32 KiB and stay in level 1 while the other side passes by. */
+#define DEPTH 128
+
+/* Columns of K, and entries of V, that a product takes at a time: ROWS x 512 of K stay in
+ * level 1 while all columns of V pass by, 28 x 512 of V in level 2 while all rows do. */
+#define CHUNK 512
+
+typedef double vec __attribute__((vector_size(8 * WIDTH)));
+typedef int64_t ivec __attribute__((vector_size(8 * WIDTH)));
+typedef float fvec __attribute__((vector_size(4 * WIDTH)));
+
+static inline vec load(const double *x)
+{
+    vec v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+static inline void store(double *x, vec v) { memcpy(x, &v, sizeof v); }
+
+static inline ptrdiff_t smaller_of(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+static inline ptrdiff_t larger_of(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+
+static inline vec load_f32(const float *x)
+{
+    fvec v;
+    memcpy(&v, x, sizeof v);
+    return __builtin_convertvector(v, vec);
+}
+
+static inline vec splat(double x) { return (vec){0} + x; }
+
+static inline vec choose(ivec mask, vec yes, vec no)
+{
+    return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+static inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
+static inline double horizontal_sum(vec v)
+{
+    double part[WIDTH];
+    store(part, v);
+    for (int half = WIDTH / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            part[l] += part[l + half];
+    return part[0];
+}
+
+/* exp(x) for -745 < x <= 0 within 1 ulp, exactly 1 at 0; 0 where x < floor, which must be
+ * at least log(DBL_MIN). x = n log 2 + r with |r| <= log(2)/2, Taylor series to r^13 (next
+ * term < 5e-18), then n goes into the exponent bits. */
+static inline vec exp_below_zero(vec x, double floor)
+{
+    const double shift = 0x1.8p52; /* adding it rounds to an integer */
+    const double log2_high = 0x1.62e42fefa3800p-1, log2_low = 0x1.ef35793c76730p-45;
+    const ivec underflow = x < floor;
+    x = choose(underflow, splat(floor), x);
+    const vec shifted = x * 0x1.71547652b82fep0 + shift;
+    const vec n = shifted - shift;
+    const vec r = (x - n * log2_high) - n * log2_low;
+    vec p = splat(1.0 / 6227020800.0);
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    const vec power = (vec)(((ivec)shifted << 52) + (ivec)splat(1.0));
+    return choose(underflow, splat(0.0), p * power);
+}
+
+
+/* Point i of a packed tile, see simd.h. */
+static inline const double *point(const double *packed, ptrdiff_t d, int i)
+{
+    return packed + i / GROUP * d * GROUP + i % GROUP;
+}
+
+/* tile[i, j] = (first ? 0 : tile[i, j]) + sum over `depth` features of (a_i - b_j)^2, or of
+ * a_i b_j, for MR x NR points. Inlined with a constant `differences`. */
+static inline __attribute__((always_inline)) void sum_block(
+    const double *a, const double *b, ptrdiff_t d, ptrdiff_t depth, int first,
+    int differences, double *tile)
+{
+    vec sum[MR][NV];
+    for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++)
+            sum[r][v] = splat(0.0);
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        vec bk[NV];
+        for (int v = 0; v < NV; v++)
+            bk[v] = load(point(b, d, v * WIDTH) + k * GROUP);
+        for (int r = 0; r < MR; r++) {
+            const double ak = a[k * GROUP + r];
+            for (int v = 0; v < NV; v++) {
+                if (differences) {
+                    const vec difference = bk[v] - ak;
+                    sum[r][v] += difference * difference;
+                } else {
+                    sum[r][v] += bk[v] * ak;
+                }
+            }
+        }
+    }
+    for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++) {
+            double *place = tile + r * TILE + v * WIDTH;
+            store(place, first ? sum[r][v] : load(place) + sum[r][v]);
+        }
+}
+
+/* Rows begin ... end - 1 of the tile, multiples of MR. */
+static inline __attribute__((always_inline)) void sum_rows(
+    const double *a, const double *b, ptrdiff_t d, int begin, int end, int differences,
+    double *tile)
+{
+    for (ptrdiff_t k = 0; k < d; k += DEPTH) {
+        const ptrdiff_t depth = d - k < DEPTH ? d - k : DEPTH;
+        for (int j = 0; j < TILE; j += NR)
+            for (int i = begin; i < end; i += MR)
+                sum_block(point(a, d, i) + k * GROUP, point(b, d, j) + k * GROUP, d,
+                          depth, k == 0, differences, tile + i * TILE + j);
+    }
+}
+
+static void sum_differences(const double *a, const double *b, ptrdiff_t d, int begin,
+                            int end, double *tile)
+{
+    sum_rows(a, b, d, begin, end, 1, tile);
+}
+
+static void squared_distances(const double *a, const double *b, ptrdiff_t d, double *out)
+{
+    sum_differences(a, b, d, 0, TILE, out);
+}
+
+static void sum_products(const double *a, const double *b, ptrdiff_t d, double *tile)
+{
+    sum_rows(a, b, d, 0, TILE, 0, tile);
+}
+
+static void squared_norms(const double *a, ptrdiff_t d, double *out)
+{
+    for (int i = 0; i < TILE; i += WIDTH) {
+        vec total = {0};
+        for (ptrdiff_t k = 0; k < d;) {
+            vec sum = {0};
+            for (const ptrdiff_t end = smaller_of(k + DEPTH, d); k < end; k++) {
+                const vec x = load(point(a, d, i) + k * GROUP);
+                sum += x * x;
+            }
+            total += sum;
+        }
+        store(out + i, total);
+    }
+}
+
+/* Those rows of the tile whose points must not be expanded, from differences. */
+static void mend_rows(const double *a, const double *b, ptrdiff_t d, const double *sa,
+                      double *tile)
+{
+    for (int i = 0; i < TILE; i += MR) {
+        double rows[MR * TILE] ALIGNED;
+        int wanted = 0;
+        for (int r = i; r < i + MR; r++)
+            wanted |= sa[r] < 0;
+        if (!wanted)
+            continue;
+        /* sum_differences writes to rows i ... of a tile: `rows` stands for them */
+        sum_differences(point(a, d, i), b, d, 0, MR, rows);
+        for (int r = 0; r < MR; r++)
+            if (sa[i + r] < 0)
+                memcpy(tile + (i + r) * TILE, rows + r * TILE, TILE * sizeof(double));
+    }
+}
+
+/* tile (TILE, TILE) out: -|a_i - b_j|^2 wa_i wb_j */
+static void exponents(const double *a, const double *b, ptrdiff_t d,
+                      const double *wa, const double *wb, const double *sa,
+                      const double *sb, double *tile)
+{
+    int expanded = 0;
+    for (int i = 0; sa && i < TILE; i++)
+        expanded += sa[i] >= 0;
+    if (expanded)
+        sum_products(a, b, d, tile);
+    else
+        sum_differences(a, b, d, 0, TILE, tile);
+    if (0 < expanded && expanded < TILE)
+        mend_rows(a, b, d, sa, tile);
+    for (int i = 0; i < TILE; i++) {
+        const int expand = sa && sa[i] >= 0;
+        for (int j = 0; j < TILE; j += WIDTH) {
+            /* sums and products of the pair first: they commute, so K is symmetric */
+            const vec w = load(wb + j) * wa[i];
+            vec squared = load(tile + i * TILE + j);
+            if (expand)
+                squared = larger((load(sb + j) + sa[i]) - 2.0 * squared, splat(0.0));
+            store(tile + i * TILE + j, -squared * w);
+        }
+    }
+}
+
+#define GAUSSIAN(name, type, floor)                                                     \
+    static void name(const double *a, const double *b, ptrdiff_t d, const double *wa,   \
+                     const double *wb, const double *sa, const double *sb,              \
+                     ptrdiff_t na, ptrdiff_t nb, type *out, type *mirror,               \
+                     ptrdiff_t stride)                                                  \
+    {                                                                                   \
+        double tile[TILE * TILE] ALIGNED;                                               \
+        exponents(a, b, d, wa, wb, sa, sb, tile);                                       \
+        for (int i = 0; i < TILE * TILE; i += WIDTH)                                    \
+            store(tile + i, exp_below_zero(load(tile + i), floor));                     \
+        for (ptrdiff_t i = 0; i < na; i++)                                              \
+            for (ptrdiff_t j = 0; j < nb; j++)                                          \
+                out[i * stride + j] = (type)tile[i * TILE + j];                         \
+        if (mirror)                                                                     \
+            for (ptrdiff_t j = 0; j < nb; j++)                                          \
+                for (ptrdiff_t i = 0; i < na; i++)                                      \
+                    mirror[j * stride + i] = (type)tile[i * TILE + j];                  \
+    }
+
+GAUSSIAN(gaussian_f64, double, -708.396) /* log(DBL_MIN) = -708.3964... */
+GAUSSIAN(gaussian_f32, float, -87.336)   /* log(FLT_MIN) = -87.3365... */
+
+static void log_votes(const double *a, const double *b, ptrdiff_t d, const double *wa,
+                      const double *wb, const double *sa, const double *sb,
+                      const double *alpha, ptrdiff_t nb, double *peak, double *total)
+{
+    double tile[TILE * TILE] ALIGNED, weight[TILE] ALIGNED;
+    exponents(a, b, d, wa, wb, sa, sb, tile);
+    for (int j = 0; j < TILE; j++)
+        weight[j] = j < nb ? alpha[j] : 0;
+    for (int i = 0; i < TILE; i++) {
+        double *e = tile + i * TILE;
+        for (ptrdiff_t j = nb; j < TILE; j++) /* missing points */
+            e[j] = -HUGE_VAL;
+        vec highest = splat(peak[i]);
+        for (int j = 0; j < TILE; j += WIDTH)
+            highest = larger(highest, load(e + j));
+        double top = highest[0];
+        for (int l = 1; l < WIDTH; l++)
+            top = highest[l] > top ? highest[l] : top;
+        if (top == -HUGE_VAL) /* every distance overflows: nothing to add */
+            continue;
+        vec sum = {0};
+        for (int j = 0; j < TILE; j += WIDTH)
+            sum += load(weight + j) * exp_below_zero(load(e + j) - top, -708.396);
+        if (top > peak[i])
+            total[i] *= exp(peak[i] - top);
+        total[i] += horizontal_sum(sum);
+        peak[i] = top;
+    }
+}
+
+/* sums[r, l] (registers of partial sums) += K_rj V_lj over `size` columns j. */
+#define PRODUCT(name, type, load_type)                                                  \
+    static inline __attribute__((always_inline)) void name##_block(                     \
+        const type *K, ptrdiff_t stride, ptrdiff_t size, const double *V,               \
+        ptrdiff_t v_stride, int rows, int columns, vec *sums)                           \
+    {                                                                                   \
+        vec s[ROWS][COLUMNS];                                                           \
+        for (int r = 0; r < rows; r++)                                                  \
+            for (int l = 0; l < columns; l++)                                           \
+                s[r][l] = sums[r * CDSK_MAX_COLUMNS + l];                               \
+        ptrdiff_t j = 0;                                                                \
+        for (; j + WIDTH <= size; j += WIDTH) {                                         \
+            vec v[COLUMNS];                                                             \
+            for (int l = 0; l < columns; l++)                                           \
+                v[l] = load(V + l * v_stride + j);                                      \
+            for (int r = 0; r < rows; r++) {                                            \
+                const vec k = load_type(K + r * stride + j);                            \
+                for (int l = 0; l < columns; l++)                                       \
+                    s[r][l] += k * v[l];                                                \
+            }                                                                           \
+        }                                                                               \
+        for (; j < size; j++)                                                           \
+            for (int r = 0; r < rows; r++)                                              \
+                for (int l = 0; l < columns; l++)                                       \
+                    s[r][l][0] += (double)K[r * stride + j] * V[l * v_stride + j];      \
+        for (int r = 0; r < rows; r++)                                                  \
+            for (int l = 0; l < columns; l++)                                           \
+                sums[r * CDSK_MAX_COLUMNS + l] = s[r][l];                               \
+    }                                                                                   \
+                                                                                        \
+    /* The same for ROWS rows or fewer, m columns of V, and begin <= j < end. */        \
+    static void name##_rows(const type *K, ptrdiff_t rows, ptrdiff_t stride,            \
+                            ptrdiff_t begin, ptrdiff_t end, const double *V,            \
+                            ptrdiff_t m, ptrdiff_t n, vec *sums)                        \
+    {                                                                                   \
+        const ptrdiff_t size = end - begin;                                             \
+        ptrdiff_t l = 0;                                                                \
+        if (size <= 0)                                                                  \
+            return;                                                                     \
+        K += begin;                                                                     \
+        V += begin;                                                                     \
+        if (rows == ROWS) {                                                             \
+            for (; l + COLUMNS <= m; l += COLUMNS)                                      \
+                name##_block(K, stride, size, V + l * n, n, ROWS, COLUMNS, sums + l);   \
+            for (; l + 2 <= m; l += 2)                                                  \
+                name##_block(K, stride, size, V + l * n, n, ROWS, 2, sums + l);         \
+            for (; l < m; l++)                                                          \
+                name##_block(K, stride, size, V + l * n, n, ROWS, 1, sums + l);         \
+        }                                                                               \
+        for (; l < m; l++)                                                              \
+            for (ptrdiff_t r = 0; r < rows; r++)                                        \
+                name##_block(K + r * stride, stride, size, V + l * n, n, 1, 1,          \
+                             sums + r * CDSK_MAX_COLUMNS + l);                          \
+    }                                                                                   \
+                                                                                        \
+    static void name(const type *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,       \
+                     const double *V, ptrdiff_t m, double *out)                         \
+    {                                                                                   \
+        vec sums[CDSK_PRODUCT_ROWS * CDSK_MAX_COLUMNS];                                 \
+        memset(sums, 0, rows * CDSK_MAX_COLUMNS * sizeof(vec));                         \
+        K += first * n;                                                                 \
+        for (ptrdiff_t j = 0; j < n; j += CHUNK)                                        \
+            for (ptrdiff_t r = 0; r < rows; r += ROWS) {                                \
+                /* all but the square around the diagonal */                            \
+                const ptrdiff_t part = smaller_of(ROWS, rows - r);                      \
+                const ptrdiff_t square = first + r, end = smaller_of(j + CHUNK, n);     \
+                vec *s = sums + r * CDSK_MAX_COLUMNS;                                   \
+                const type *k = K + r * n;                                              \
+                name##_rows(k, part, n, j, smaller_of(end, square), V, m, n, s);        \
+                name##_rows(k, part, n, larger_of(j, square + part), end, V, m, n, s);  \
+            }                                                                           \
+        for (ptrdiff_t r = 0; r < rows; r++) {                                          \
+            const ptrdiff_t square = first + r / ROWS * ROWS;                           \
+            const ptrdiff_t end = smaller_of(square + ROWS, first + rows);              \
+            for (ptrdiff_t l = 0; l < m; l++) {                                         \
+                double s = horizontal_sum(sums[r * CDSK_MAX_COLUMNS + l]);              \
+                for (ptrdiff_t j = square; j < end; j++)                                \
+                    if (j != first + r)                                                 \
+                        s += (double)K[r * n + j] * V[l * n + j];                       \
+                out[l * n + first + r] = s;                                             \
+            }                                                                           \
+        }                                                                               \
+    }
+
+PRODUCT(product_f64, double, load)
+PRODUCT(product_f32, float, load_f32)
+
+static void inner(const double *A, ptrdiff_t p, const double *B, ptrdiff_t q,
+                  ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out)
+{
+    for (ptrdiff_t first = 0; first < p; first += ROWS) {
+        const ptrdiff_t rows = smaller_of(ROWS, p - first);
+        vec sums[ROWS * CDSK_MAX_COLUMNS];
+        memset(sums, 0, sizeof sums);
+        for (ptrdiff_t j = begin; j < end; j += CHUNK)
+            product_f64_rows(A + first * n, rows, n, j, smaller_of(j + CHUNK, end), B, q,
+                             n, sums);
+        for (ptrdiff_t r = 0; r < rows; r++)
+            for (ptrdiff_t l = 0; l < q; l++)
+                out[(first + r) * q + l] = horizontal_sum(sums[r * CDSK_MAX_COLUMNS + l]);
+    }
+}
+
+/* `columns` combinations for 2 * WIDTH places j; always inlined, so that the sums stay in
+ * registers. */
+static inline __attribute__((always_inline)) void combine_group(
+    const double *C, const double *A, ptrdiff_t p, ptrdiff_t q, ptrdiff_t n, int columns,
+    double *out)
+{
+    vec sum[4][2] = {{{0}}};
+    for (ptrdiff_t r = 0; r < p; r++)
+        for (int v = 0; v < 2; v++) {
+            const vec a = load(A + r * n + v * WIDTH);
+            for (int l = 0; l < columns; l++)
+                sum[l][v] += a * C[r * q + l];
+        }
+    for (int l = 0; l < columns; l++)
+        for (int v = 0; v < 2; v++)
+            store(out + l * n + v * WIDTH, sum[l][v]);
+}
+
+static void combine(const double *C, const double *A, ptrdiff_t p, ptrdiff_t q,
+                    ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out)
+{
+    ptrdiff_t j = begin;
+    for (; j + 2 * WIDTH <= end; j += 2 * WIDTH) {
+        ptrdiff_t l = 0;
+        for (; l + 4 <= q; l += 4)
+            combine_group(C + l, A + j, p, q, n, 4, out + l * n + j);
+        for (; l < q; l++)
+            combine_group(C + l, A + j, p, q, n, 1, out + l * n + j);
+    }
+    for (; j < end; j++)
+        for (ptrdiff_t l = 0; l < q; l++) {
+            double sum = 0;
+            for (ptrdiff_t r = 0; r < p; r++)
+                sum += A[r * n + j] * C[r * q + l];
+            out[l * n + j] = sum;
+        }
+}
+
+static void hadamard_row(const double *k, const double *Y, const double *y,
+                         double scale, ptrdiff_t c, ptrdiff_t n, double *out)
+{
+    ptrdiff_t j = 0;
+    /* four registers at a time: each y_l is then loaded once for all of them */
+    for (; j + 4 * WIDTH <= n; j += 4 * WIDTH) {
+        vec g[4] = {{0}};
+        for (ptrdiff_t l = 0; l < c; l++)
+            for (int v = 0; v < 4; v++)
+                g[v] += load(Y + l * n + j + v * WIDTH) * y[l];
+        for (int v = 0; v < 4; v++)
+            store(out + j + v * WIDTH, load(k + j + v * WIDTH) * g[v] * scale);
+    }
+    for (; j < n; j++) {
+        double g = 0;
+        for (ptrdiff_t l = 0; l < c; l++)
+            g += Y[l * n + j] * y[l];
+        out[j] = k[j] * g * scale;
+    }
+}
+
+static void add_two(double *x, double a, const double *v, double b, const double *w,
+                    ptrdiff_t n)
+{
+    ptrdiff_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH)
+        store(x + j, load(x + j) + a * load(v + j) + b * load(w + j));
+    for (; j < n; j++)
+        x[j] += a * v[j] + b * w[j];
+}
+
+static void rotate(double *x, double *y, double c, double s, ptrdiff_t n)
+{
+    ptrdiff_t j = 0;
+    for (; j + WIDTH <= n; j += WIDTH) {
+        const vec a = load(x + j), b = load(y + j);
+        store(x + j, c * a - s * b);
+        store(y + j, s * a + c * b);
+    }
+    for (; j < n; j++) {
+        const double a = x[j], b = y[j];
+        x[j] = c * a - s * b;
+        y[j] = s * a + c * b;
+    }
+}
+
+/* The lane index of each element, for searches that also want the place. */
+static inline ivec lanes(void)
+{
+    ivec index;
+    for (int l = 0; l < WIDTH; l++)
+        index[l] = l;
+    return index;
+}
+
+static ptrdiff_t smo_partner(const double *g, const double *give, const double *diag,
+                             const double *q, double g_j, double diag_j, double floor,
+                             ptrdiff_t n)
+{
+    vec best = {0};
+    ivec place = (ivec){0} - 1, here = lanes();
+    ptrdiff_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
+        const vec gain = load(g + i) + load(give + i) - g_j;
+        vec curvature = load(diag + i) - 2.0 * load(q + i) + diag_j;
+        curvature = larger(curvature, splat(floor));
+        const vec score = gain * gain / curvature;
+        const ivec better = (gain > 0.0) & (score > best);
+        best = choose(better, score, best);
+        place = (better & here) | (~better & place);
+    }
+    double top = 0;
+    ptrdiff_t partner = -1;
+    for (int l = 0; l < WIDTH; l++)
+        if (place[l] >= 0 && (best[l] > top || (best[l] == top && place[l] < partner))) {
+            top = best[l];
+            partner = (ptrdiff_t)place[l];
+        }
+    for (; i < n; i++) {
+        const double gain = g[i] + give[i] - g_j;
+        double curvature = diag[i] - 2.0 * q[i] + diag_j;
+        curvature = curvature > floor ? curvature : floor;
+        if (gain > 0 && gain * gain / curvature > top) {
+            top = gain * gain / curvature;
+            partner = i;
+        }
+    }
+    return partner;
+}
+
+static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, double step,
+                            const double *take, const double *give, ptrdiff_t n,
+                            double *low, double *high)
+{
+    vec least = splat(HUGE_VAL), most = splat(-HUGE_VAL);
+    ivec place = (ivec){0} - 1, here = lanes();
+    ptrdiff_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
+        vec gradient = load(g + i);
+        if (q_j) {
+            gradient += step * (load(q_j + i) - load(q_i + i));
+            store(g + i, gradient);
+        }
+        const vec up = gradient + load(take + i), down = gradient + load(give + i);
+        const ivec better = up < least;
+        least = choose(better, up, least);
+        place = (better & here) | (~better & place);
+        most = larger(down, most);
+    }
+    double minimum = HUGE_VAL, maximum = -HUGE_VAL;
+    ptrdiff_t next = -1;
+    for (int l = 0; l < WIDTH; l++) {
+        if (place[l] >= 0
+            && (least[l] < minimum || (least[l] == minimum && place[l] < next))) {
+            minimum = least[l];
+            next = (ptrdiff_t)place[l];
+        }
+        maximum = most[l] > maximum ? most[l] : maximum;
+    }
+    for (; i < n; i++) {
+        if (q_j)
+            g[i] += step * (q_j[i] - q_i[i]);
+        if (g[i] + take[i] < minimum) {
+            minimum = g[i] + take[i];
+            next = i;
+        }
+        maximum = g[i] + give[i] > maximum ? g[i] + give[i] : maximum;
+    }
+    *low = minimum;
+    *high = maximum;
+    return next;
+}
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+
+const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
+    TEXT(CDSK_LEVEL), squared_norms, squared_distances, gaussian_f64, gaussian_f32,
+    log_votes,        product_f64,   product_f32,       inner,        combine,
+    add_two,          rotate,        hadamard_row,      smo_partner,  smo_update,
+};

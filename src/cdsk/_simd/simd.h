@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The leaf loops of cdsk that are worth compiling once per instruction set.
+ *
+ * simd.c is compiled several times with different target flags; each copy fills
+ * one table of the type below, and cdsk_simd_select() returns the widest table this
+ * processor can run. Nothing here allocates, starts threads or knows Python.
+ * Threads belong to the callers.
+ *
+ * Packed points. A *tile* is CDSK_TILE points in groups of CDSK_GROUP, each group stored
+ * feature by feature: feature k of point i is
+ *   packed[(i / CDSK_GROUP * d + k) * CDSK_GROUP + i % CDSK_GROUP],
+ * missing points are zero.
+ *
+ * Every result depends only on its inputs and the instruction set, never on how
+ * callers divide the work.
+ */
+#ifndef CDSK_SIMD_H
+#define CDSK_SIMD_H
+
+#include <stddef.h>
+
+/* 48: a multiple of every register block in simd.c; 48 x 48 doubles are 18 KiB, half
+ * of a 32 KiB level-1 cache. */
+#define CDSK_TILE 48
+
+/* 8 doubles, a cache line: loops over features read whole lines one after the other. */
+#define CDSK_GROUP 8
+
+/* Columns that one call of `product` may take. */
+#define CDSK_MAX_COLUMNS 64
+
+/* Rows of K that one call of `product` takes at most: enough to make up for bringing V
+ * to the level-2 cache, and few enough that all threads get some. */
+#define CDSK_PRODUCT_ROWS 32
+
+typedef struct {
+    const char *name;
+
+    /* |a_i|^2 of a tile. a (d, TILE) in, packed   out (TILE,) out */
+    void (*squared_norms)(const double *a, ptrdiff_t d, double *out);
+
+    /* |a_i - b_j|^2 from differences. a, b (d, TILE) in, packed   out (TILE, TILE) out */
+    void (*squared_distances)(const double *a, const double *b, ptrdiff_t d, double *out);
+
+    /* Tile of K_ij = exp(-|a_i - b_j|^2 wa_i wb_j), values below the smallest normal
+     * number of the output type are exactly 0.
+     *   a, b     (d, TILE) in, packed          wa, wb  (TILE,) in
+     *   sa, sb   (TILE,) in, squared norms: |a_i - b_j|^2 is then expanded, which is
+     *            faster, except where sa_i < 0; or NULL: it is summed from differences
+     *   out      (na, nb) out, row stride `stride`
+     *   mirror   (nb, na) out, the transpose with the same stride, or NULL */
+    void (*gaussian_f64)(const double *a, const double *b, ptrdiff_t d,
+                         const double *wa, const double *wb,
+                         const double *sa, const double *sb,
+                         ptrdiff_t na, ptrdiff_t nb,
+                         double *out, double *mirror, ptrdiff_t stride);
+    void (*gaussian_f32)(const double *a, const double *b, ptrdiff_t d,
+                         const double *wa, const double *wb,
+                         const double *sa, const double *sb,
+                         ptrdiff_t na, ptrdiff_t nb,
+                         float *out, float *mirror, ptrdiff_t stride);
+
+    /* Adds the nb points of tile b to a running log-sum-exp per point of tile a:
+     * afterwards log(total_i) + peak_i = log sum_j alpha_j exp(-|a_i-b_j|^2 wa_i wb_j).
+     *   alpha        (TILE,) in, > 0 for the first nb points
+     *   peak, total  (TILE,) in/out, start with -HUGE_VAL and 0 */
+    void (*log_votes)(const double *a, const double *b, ptrdiff_t d,
+                      const double *wa, const double *wb,
+                      const double *sa, const double *sb, const double *alpha,
+                      ptrdiff_t nb, double *peak, double *total);
+
+    /* Rows `first` ... first + rows - 1 of (K - diag K) V', rows <= CDSK_PRODUCT_ROWS.
+     *   K    (n, n) in     V  (m, n) in, one column per row, m <= CDSK_MAX_COLUMNS
+     *   out  (m, n) out: out[l, i] = sum_{j != i} K_ij V_lj for these rows i */
+    void (*product_f64)(const double *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,
+                        const double *V, ptrdiff_t m, double *out);
+    void (*product_f32)(const float *K, ptrdiff_t first, ptrdiff_t rows, ptrdiff_t n,
+                        const double *V, ptrdiff_t m, double *out);
+
+    /* Blocks of long vectors, one per row.
+     * inner:   out[r, l] = sum_{begin <= j < end} A_rj B_lj
+     *   A (p, n) in   B (q, n) in, q <= CDSK_MAX_COLUMNS   out (p, q) out
+     * combine: out[l, j] = sum_r C_rl A_rj for begin <= j < end
+     *   C (p, q) in   A (p, n) in                          out (q, n) out */
+    void (*inner)(const double *A, ptrdiff_t p, const double *B, ptrdiff_t q,
+                  ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
+    void (*combine)(const double *C, const double *A, ptrdiff_t p, ptrdiff_t q,
+                    ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
+
+    /* add_two: x += a v + b w.   rotate: (x, y) <- (c x - s y, s x + c y).
+     *   x, y (n,) in/out   v, w (n,) in */
+    void (*add_two)(double *x, double a, const double *v, double b, const double *w,
+                    ptrdiff_t n);
+    void (*rotate)(double *x, double *y, double c, double s, ptrdiff_t n);
+
+    /* out_j = scale * k_j * sum_l y_l Y_lj: a row of scale * K o (Y'Y).
+     *   k (n,) in   Y (c, n) in   y (c,) in   out (n,) out, may be k itself */
+    void (*hadamard_row)(const double *k, const double *Y, const double *y,
+                         double scale, ptrdiff_t c, ptrdiff_t n, double *out);
+
+    /* SMO, second-order choice: the i with the largest
+     *   (g_i - g_j)^2 / max(diag_i + diag_j - 2 q_i, floor)   among g_i > g_j,
+     * where q is row j of Q and give_i is 0 where weight may be taken, else -inf.
+     * Returns i, or -1 when there is none. */
+    ptrdiff_t (*smo_partner)(const double *g, const double *give, const double *diag,
+                             const double *q, double g_j, double diag_j,
+                             double floor, ptrdiff_t n);
+
+    /* SMO, gradient step and the next first-order choice in one pass:
+     *   g += step * (q_j - q_i);  returns argmin(g + take), -1 if that is +inf;
+     *   *low = that minimum, *high = max(g + give).  take_i is 0 where weight may be
+     *   added, else +inf.  q_j = q_i = NULL leaves g as it is. */
+    ptrdiff_t (*smo_update)(double *g, const double *q_j, const double *q_i,
+                            double step, const double *take, const double *give,
+                            ptrdiff_t n, double *low, double *high);
+} cdsk_simd;
+
+/* The widest table for this processor. The environment variable CDSK_SIMD may name the
+ * widest level allowed ("base", "v3"); any other value means no limit. */
+const cdsk_simd *cdsk_simd_select(void);
+
+#endif

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The steps of the paper: embedding, weights, labels, and their alternation."""

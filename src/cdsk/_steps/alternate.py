@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The alternation of the paper's Algorithm 1.
+
+    similarity(alpha) -> embedding -> weights -> similarity(alpha) -> ...
+
+An iterate is a pair of weights and the embedding that belongs to them. Its merit is the
+objective of the weight step. An iterate that does not lower the merit is not accepted
+and ends the loop, so the history never increases.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdsk._steps.embedding import Embedding, spectral_step
+from cdsk._steps.weights import WeightProblem
+
+
+@dataclass
+class Fit:
+    """Result of the alternation; ``lam`` below is the paper's lambda."""
+
+    weights: np.ndarray
+    embedding: Embedding
+    history: list[float]
+    n_iter: int
+    qp_gap: float
+    # That of the first weights: a start for a similar kernel.
+    first_embedding: Embedding
+    # What to warn of, None if the rounds converged. The caller knows whether this fit
+    # is the one that counts.
+    complaint: str | None
+
+
+@dataclass
+class Round:
+    """What is reported after each round."""
+
+    number: int
+    merit: float
+    trace: float
+    n_support: int
+    qp_gap: float
+    seconds: float
+    accepted: bool
+
+
+def alternate(
+    kernel,
+    n_clusters,
+    lam,
+    weights,
+    *,
+    max_iter,
+    tol,
+    qp_tol,
+    rng,
+    start=None,
+    report=None,
+):
+    """Alternate spectral and weight steps from the given weights; return a ``Fit``.
+
+    ``start`` is the embedding of a similar kernel, a first guess for that of this one.
+    """
+
+    def embed(weights, start):
+        return spectral_step(kernel.similarity(weights, lam), n_clusters, rng, start)
+
+    def tell(number, merit, embedding, weights, gap, since, accepted):
+        if report is not None:
+            n_support = int(np.count_nonzero(weights))
+            seconds = time.perf_counter() - since
+            report(
+                Round(number, merit, embedding.trace, n_support, gap, seconds, accepted)
+            )
+
+    began = time.perf_counter()
+    embedding = first_embedding = embed(weights, start)
+    problem = WeightProblem(kernel, embedding.columns, lam)
+    history = [problem.merit(weights)]
+    qp_gap = np.nan
+    tell(0, history[0], embedding, weights, qp_gap, began, True)
+
+    n_iter, converged = 0, max_iter == 0
+    while n_iter < max_iter and not converged:
+        began = time.perf_counter()
+        n_iter += 1
+        step = problem.solve(weights, qp_tol)
+        new_embedding = embed(step.alpha, embedding)
+        new_problem = WeightProblem(kernel, new_embedding.columns, lam)
+        merit = new_problem.merit(step.alpha)
+        accepted = merit < history[-1]
+        tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
+        if not accepted:
+            converged = True
+            break
+        # not relative to the merit, which may be near 0
+        converged = history[-1] - merit <= tol * new_problem.scale
+        weights, embedding, problem = step.alpha, new_embedding, new_problem
+        qp_gap = step.gap
+        history.append(merit)
+    complaint = None
+    if not converged:
+        complaint = (
+            f"The alternation did not converge in max_iter={max_iter} rounds: in the "
+            f"last one the merit fell by {history[-2] - history[-1]:.1e} to "
+            f"{history[-1]:.6g}, expected at most tol={tol:.1e} of the largest linear "
+            f"term, {problem.scale:.2g}."
+        )
+    return Fit(weights, embedding, history, n_iter, qp_gap, first_embedding, complaint)

@@ -1,0 +1,128 @@
+"""The alternation: one round equals the reference, and what must hold for all."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+import cdsk
+import reference
+from cdsk import CDSK
+from cdsk._kernels.dense import DenseKernel
+from cdsk._steps.alternate import alternate
+
+
+def run(K, n_clusters, lam, **options):
+    n = len(K)
+    defaults = {"max_iter": 20, "tol": 1e-4, "qp_tol": 1e-6}
+    return alternate(
+        DenseKernel(K, 2),
+        n_clusters,
+        lam * n,
+        np.full(n, 1 / n),
+        rng=np.random.RandomState(0),
+        **(defaults | options),
+    )
+
+
+def test_one_round_equals_the_reference():
+    n, lam = 80, 0.3
+    X = make_blobs(n, 2, centers=3, cluster_std=2.0, random_state=2)[0]
+    K = cdsk.gaussian_gram(X, 1.5)
+    fit = run(K, 3, lam, max_iter=1, tol=0.0, qp_tol=1e-9)
+    assert fit.complaint.startswith("The alternation did not converge in max_iter=1")
+    start = np.full(n, 1 / n)
+    columns, _ = reference.embedding(K, start, lam * n, 3)
+    Q, q = reference.weight_qp(K, columns, lam * n)
+    assert fit.history[0] == pytest.approx(q @ start + start @ Q @ start)
+    alpha = reference.smo(Q, q, 1 / (lam * n), 1e-9)
+    np.testing.assert_allclose(fit.weights, alpha, atol=1e-6)
+    columns, values = reference.embedding(K, alpha, lam * n, 3)
+    Q, q = reference.weight_qp(K, columns, lam * n)
+    assert fit.history[1] == pytest.approx(q @ alpha + alpha @ Q @ alpha, rel=1e-6)
+    np.testing.assert_allclose(fit.embedding.eigenvalues, values[:3], atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("lam", [0.1, 0.5])
+def test_history_never_increases(seed, lam):
+    X = make_blobs(150, 2, centers=4, cluster_std=2.5, random_state=seed)[0]
+    rounds = []
+    K = cdsk.gaussian_gram(X, 1.0)
+    fit = run(K, 4, lam, tol=0.0, max_iter=30, report=rounds.append)
+    assert len(fit.history) >= 2
+    # what is returned is the last accepted round, whatever came after it
+    last = [r for r in rounds if r.accepted][-1]
+    assert (fit.qp_gap, fit.history[-1]) == (last.qp_gap, last.merit)
+    assert np.count_nonzero(fit.weights) == last.n_support
+    assert (np.diff(fit.history) < 0).all()
+    assert fit.n_iter in (len(fit.history) - 1, len(fit.history))
+
+
+def test_no_rounds_keep_the_first_weights():
+    X = make_blobs(60, 2, centers=2, random_state=0)[0]
+    fit = run(cdsk.gaussian_gram(X, 1.0), 2, 0.3, max_iter=0)
+    assert (fit.weights == 1 / 60).all()
+    assert fit.n_iter == 0
+    assert len(fit.history) == 1
+    assert np.isnan(fit.qp_gap)
+
+
+@pytest.mark.parametrize("n", [120, 600])
+def test_uniform_weights_are_normalised_cut_spectral_clustering(n):
+    # S = 2 (2/n - lam n / n^2) K is a multiple of K, so the embedding is that of K
+    # itself
+    X = make_blobs(n, 3, centers=4, cluster_std=2.0, random_state=5)[0]
+    K = cdsk.gaussian_gram(X, 1.2)
+    model = CDSK(4, bandwidth=1.2, lam=0.5, max_iter=0, random_state=0).fit(X)
+    W = K - np.eye(n)
+    degrees = W.sum(axis=1)
+    values, vectors = np.linalg.eigh(W / np.sqrt(np.outer(degrees, degrees)))
+    rows = vectors[:, -4:] / np.sqrt(degrees)[:, np.newaxis]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.eigenvalues_, values[:-5:-1], atol=1e-9)
+    np.testing.assert_allclose(
+        model.embedding_ @ model.embedding_.T, rows @ rows.T, atol=1e-4
+    )
+    labels = KMeans(4, n_init=10, random_state=0).fit_predict(rows)
+    assert adjusted_rand_score(labels, model.labels_) == 1
+
+
+def test_rounds_are_reported():
+    rounds = []
+    X = make_blobs(80, 2, centers=2, cluster_std=3, random_state=0)[0]
+    fit = run(cdsk.gaussian_gram(X, 1.0), 2, 0.3, report=rounds.append)
+    assert [r.number for r in rounds] == list(range(fit.n_iter + 1))
+    assert [r.merit for r in rounds if r.accepted] == fit.history
+    assert all(r.seconds >= 0 and r.n_support <= 80 for r in rounds)
+
+
+@pytest.mark.parametrize("n", [150, 600])
+def test_permuting_the_samples_permutes_the_result(rng, n):
+    X = make_blobs(n, centers=[[0, 0], [8, 0], [0, 8]], random_state=1)[0]
+    order = rng.permutation(n)
+    parameters = {"bandwidth": "neighbour", "qp_tol": 1e-8, "random_state": 0}
+    one = CDSK(3, **parameters).fit(X)
+    two = CDSK(3, **parameters).fit(X[order])
+    assert adjusted_rand_score(one.labels_[order], two.labels_) == 1
+    np.testing.assert_allclose(two.weights_, one.weights_[order], atol=1e-3 / n)
+    np.testing.assert_allclose(one.history_, two.history_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("labels", ["kmeans", "cluster_qr"])
+def test_disconnected_blobs_are_exact(n_clusters, labels):
+    centers = 1e3 * np.arange(n_clusters)[:, np.newaxis] * [1.0, 0.5]
+    X, y = make_blobs(40 * n_clusters, centers=centers, random_state=0)
+    model = CDSK(n_clusters, bandwidth=1.0, assign_labels=labels, random_state=0)
+    assert adjusted_rand_score(y, model.fit_predict(X)) == 1
+    np.testing.assert_allclose(model.eigenvalues_, 1)
+
+
+def test_learned_weights_fade_out_noise(rng):
+    X, _ = make_blobs(300, centers=[[0, 0], [8, 0]], random_state=0)
+    noise = rng.uniform(-6, 14, size=(60, 2))
+    model = CDSK(2, bandwidth="neighbour", random_state=0)
+    model.fit(np.concatenate([X, noise]))
+    assert model.weights_[:300].mean() > 2 * model.weights_[300:].mean()

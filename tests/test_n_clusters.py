@@ -1,0 +1,229 @@
+"""The suggested number of clusters: found where it is plain, and its curves."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs, make_circles, make_moons
+
+import cdsk
+from cdsk import suggest_n_clusters
+from cdsk._choices.n_clusters import FACTORS, _agreement, _gaps
+
+
+def blobs(n_clusters, size=40, seed=0):
+    """Unit blobs around corners of a cube, 12 apart."""
+    corners = np.indices((3, 3, 3)).reshape(3, -1).T[:n_clusters]
+    return make_blobs(
+        n_clusters * size, centers=12.0 * corners, random_state=seed, shuffle=True
+    )[0]
+
+
+@pytest.mark.parametrize("n_clusters", range(2, 11))
+def test_separated_blobs_are_counted(n_clusters):
+    X = blobs(n_clusters)
+    choice = suggest_n_clusters(X, random_state=0)
+    assert choice.n_clusters == n_clusters
+    assert choice.agreement[n_clusters - 2] == 1
+    wider = suggest_n_clusters(X, (n_clusters - 1, n_clusters, 30)[n_clusters == 2 :])
+    assert wider.n_clusters == n_clusters
+
+
+def test_curved_clusters_are_counted():
+    X, _ = make_moons(300, noise=0.05, random_state=0)
+    assert suggest_n_clusters(X, random_state=0).n_clusters == 2
+    X, _ = make_circles(400, noise=0.04, factor=0.4, random_state=0)
+    assert suggest_n_clusters(X, random_state=0).n_clusters == 2
+
+
+def test_many_points_do_not_hide_the_gap():
+    X, _ = make_moons(4000, noise=0.1, random_state=0)
+    assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 2
+
+
+@pytest.fixture(scope="module")
+def touching():
+    return make_blobs(300, 3, centers=5, cluster_std=1.5, random_state=3)[0]
+
+
+@pytest.fixture(scope="module")
+def choice(touching):
+    return suggest_n_clusters(touching, random_state=0)
+
+
+def test_curves(choice):
+    assert choice.candidates.tolist() == list(range(2, 20))
+    assert choice.factors == FACTORS
+    assert choice.eigenvalues.shape == (len(FACTORS), 20)
+    assert (np.diff(choice.eigenvalues, axis=1) <= 1e-12).all()
+    assert choice.gaps.shape == (len(FACTORS), 18)
+    assert (choice.gaps >= -1e-9).all()
+    assert choice.scores == pytest.approx(choice.gaps.mean(axis=0))
+    assert choice.agreement.shape == (18,)
+    assert (np.abs(choice.agreement) <= 1).all()
+    best, second = np.argsort(-choice.scores)[:2]
+    assert choice.n_clusters == choice.candidates[best]
+    assert choice.runner_up == choice.candidates[second]
+    assert type(choice.n_clusters) is type(choice.runner_up) is int
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        choice.n_clusters = 3
+
+
+def test_gaps_are_ratios_of_cuts():
+    eigenvalues = np.array([[1.0, 0.99, 0.9, 0.2], [1.0, 1.0, 0.5, 0.4]])
+    e = 1e-3
+    expected = [
+        np.log([(0.1 + e) / (0.01 + e), (0.8 + e) / (0.1 + e)]),
+        np.log([(0.5 + e) / e, (0.6 + e) / (0.5 + e)]),
+    ]
+    assert _gaps(eigenvalues, np.array([2, 3]), e) == pytest.approx(np.array(expected))
+
+
+def test_agreement_is_that_of_neighbouring_scales():
+    one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    partitions = [[one, one], [one, other], [one, other]]
+    # the index of the crossed pair is -0.5
+    assert _agreement(partitions) == pytest.approx([1.0, (-0.5 + 1.0) / 2])
+
+
+def same(a, b, tolerance):
+    assert a.n_clusters == b.n_clusters
+    assert a.runner_up == b.runner_up
+    assert a.eigenvalues == pytest.approx(b.eigenvalues, abs=tolerance)
+    assert a.scores == pytest.approx(b.scores, abs=1e3 * tolerance)
+    # eigenvectors are found to 1e-6: a point between two clusters may change sides
+    likely = a.scores > 0.2
+    assert a.agreement[likely] == pytest.approx(b.agreement[likely], abs=0.05)
+
+
+def test_order_of_the_samples_does_not_matter(touching, choice):
+    order = np.random.RandomState(0).permutation(len(touching))
+    same(suggest_n_clusters(touching[order], random_state=1), choice, 1e-9)
+
+
+@pytest.mark.parametrize(("unit", "origin"), [(1e-6, 0.0), (1e5, 1e5)])
+def test_unit_and_origin_of_the_data_do_not_matter(touching, choice, unit, origin):
+    moved = unit * touching + origin
+    same(suggest_n_clusters(moved, random_state=0), choice, 1e-7)
+
+
+def test_number_of_threads_does_not_matter(touching):
+    first, second = (
+        suggest_n_clusters(touching, random_state=0, n_threads=n) for n in (1, 3)
+    )
+    assert (first.eigenvalues == second.eigenvalues).all()
+    assert (first.scores == second.scores).all()
+
+
+def test_same_seed_same_curve(touching, choice):
+    again = suggest_n_clusters(touching, random_state=0)
+    assert (again.scores == choice.scores).all()
+
+
+def test_candidates_may_come_in_any_form(touching, choice):
+    some = suggest_n_clusters(touching, iter([9, 4, np.int32(6), 4]), random_state=0)
+    assert some.candidates.tolist() == [4, 6, 9]
+    assert some.eigenvalues.shape == (len(FACTORS), 10)
+    assert some.gaps == pytest.approx(choice.gaps[:, [2, 4, 7]], abs=1e-9)
+
+
+def test_one_candidate_has_no_runner_up(touching):
+    only = suggest_n_clusters(touching, [7], random_state=0)
+    assert (only.n_clusters, only.runner_up) == (7, None)
+
+
+def test_few_far_points_are_no_cluster():
+    rng = np.random.RandomState(0)
+    far = np.array([300.0, 0.0, 0.0]) + rng.standard_normal((3, 3))
+    X = np.concatenate([blobs(3), far, [[0.0, -500.0, 0.0]]])
+    assert suggest_n_clusters(X, random_state=0).n_clusters == 3
+
+
+def test_more_components_than_candidates():
+    with pytest.warns(
+        UserWarning, match="more components than the largest candidate, 4"
+    ):
+        choice = suggest_n_clusters(blobs(9), range(2, 5), random_state=0)
+    assert choice.n_clusters == 4
+    assert (choice.gaps == 0).all()
+
+
+def test_duplicates():
+    X = np.repeat(blobs(4, size=20), 3, axis=0)
+    assert suggest_n_clusters(X, random_state=0).n_clusters == 4
+    # every point has seven duplicates and more
+    X = np.repeat(blobs(3, size=20), 9, axis=0)
+    assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 3
+    # a heap beside other points
+    X = np.concatenate([blobs(2), np.full((40, 3), -12.0)])
+    assert suggest_n_clusters(X, random_state=0).n_clusters == 3
+
+
+@pytest.mark.parametrize("n", [3, 15, 30])
+def test_candidates_if_none_are_given(n):
+    X = np.random.RandomState(n).standard_normal((n, 2))
+    choice = suggest_n_clusters(X, random_state=0)
+    assert choice.candidates.tolist() == list(range(2, min(n, 20)))
+
+
+@pytest.mark.parametrize("n", [3, 4, 7, 8, 9, 21])
+def test_few_points(n):
+    X = np.random.RandomState(n).standard_normal((n, 2))
+    choice = suggest_n_clusters(X, range(2, n), random_state=0)
+    assert choice.n_clusters in range(2, n)
+    assert np.isfinite(choice.scores).all()
+    assert np.isfinite(choice.agreement).all()
+
+
+def test_float32_and_many_features():
+    X = np.random.RandomState(0).standard_normal((120, 80)).astype(np.float32)
+    X[:60, :5] += 20
+    assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 2
+    whitened = suggest_n_clusters(X, range(2, 8), whiten=20, random_state=0)
+    assert whitened.eigenvalues[0, 1] < 0.999
+
+
+X = np.arange(40.0).reshape(20, 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "candidates", "message"),
+    [
+        (X, range(2, 21), "below the number of samples; got 20 and n_samples=20"),
+        (X, [], "n_clusters must hold at least one integer; got none"),
+        (X, 5, "n_clusters must hold several integers.* got 5"),
+        (X, [2, 3.5], "Each value of n_clusters must be an integer.* got 3.5"),
+        (X, [1, 2], "Each value of n_clusters must be an integer of at least 2; got 1"),
+        (X, [True], "Each value of n_clusters must be an integer.* got True"),
+        (X, "23", "Each value of n_clusters must be an integer.* got '2'"),
+        (np.where(X == 7, np.nan, X), [2], "X contains NaN"),
+        (X[:2], [2], "2 sample"),
+        (X[:, 0], [2], "2D array"),
+        (np.ones((20, 2)), [2], "X must hold different points; got 20 equal ones"),
+        ([["a", "b"]] * 9, [2], "X must hold numbers only; got 'a' at row 0"),
+    ],
+)
+def test_bad_input_is_refused_in_words(data, candidates, message):
+    with pytest.raises(ValueError, match=message):
+        suggest_n_clusters(data, candidates)
+
+
+def test_bad_whiten_is_refused():
+    with pytest.raises(ValueError, match="whiten"):
+        suggest_n_clusters(X, [2], whiten="perhaps")
+
+
+def test_scores_by_their_definition():
+    # all eigenvalues short of 1: the smallest cut matters little, but it matters
+    X = np.random.RandomState(0).standard_normal((60, 3))
+    choice = suggest_n_clusters(X, range(2, 8), random_state=0)
+    cuts = 1.0 - choice.eigenvalues + 0.1 / 60
+    expected = np.log(cuts[:, 2:8] / cuts[:, 1:7]).mean(axis=0)
+    np.testing.assert_allclose(choice.scores, expected, rtol=1e-9)
+
+
+def test_signature():
+    assert "suggest_n_clusters" in cdsk.__all__
+    parameters = inspect.signature(suggest_n_clusters).parameters
+    assert list(parameters)[:2] == ["X", "n_clusters"]

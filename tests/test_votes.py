@@ -1,0 +1,156 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import laplacian_kernel
+
+import cdsk
+import reference
+from cdsk import CDSK
+from cdsk._kernels import votes as _predict
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(200, 3, centers=3, cluster_std=2.0, random_state=0)[0]
+
+
+def test_decision_function_equals_reference(blobs, rng, dtype):
+    X = blobs.astype(dtype)
+    model = CDSK(3, bandwidth="neighbour", random_state=0).fit(X)
+    new = (rng.normal(size=(70, 3)) * 6).astype(dtype)
+    expected = reference.log_votes(
+        new, X, model.labels_, model.weights_, model.bandwidth_, 3
+    ).astype(float)
+    votes = model.decision_function(new)
+    np.testing.assert_allclose(votes, expected, rtol=1e-12, atol=1e-12)
+    assert (model.predict(new) == expected.argmax(axis=1)).all()
+
+
+def test_only_the_support_counts(blobs, rng):
+    model = CDSK(3, bandwidth="neighbour", lam=0.1, random_state=0).fit(blobs)
+    assert len(model.support_) < 200
+    kept = model.support_
+    expected = reference.log_votes(
+        blobs,
+        blobs[kept],
+        model.labels_[kept],
+        model.weights_[kept],
+        model.bandwidth_,
+        3,
+    )
+    np.testing.assert_allclose(
+        model.decision_function(blobs), expected.astype(float), atol=1e-11
+    )
+
+
+def test_far_points_take_the_nearest_cluster():
+    X, y = make_blobs(200, centers=[[0, 0], [20, 0]], random_state=0)
+    model = CDSK(2, bandwidth="neighbour", random_state=0).fit(X)
+    left, right = model.labels_[y == 0][0], model.labels_[y == 1][0]
+    far = np.array([[-1e6, 0], [1e6, 0], [-1e6, 1e6], [1e6, 1e7]])
+    votes = model.decision_function(far)
+    assert np.isfinite(votes).all()
+    assert model.predict(far).tolist() == [left, right, left, right]
+    assert np.isfinite(model.score_samples(far)).all()
+
+
+def test_score_samples_is_the_log_of_a_density():
+    X, _ = make_blobs(60, 1, centers=2, random_state=0)
+    model = CDSK(2, bandwidth="neighbour", random_state=0).fit(X)
+
+    def density(x):
+        return np.exp(model.score_samples([[x]])[0])
+
+    points = np.linspace(X.min() - 3, X.max() + 3, 40)
+    pieces = [quad(density, a, b)[0] for a, b in pairwise(points)]
+    assert sum(pieces) == pytest.approx(1, abs=1e-6)
+
+
+def test_predicting_a_part_or_in_pieces_changes_nothing(blobs, rng):
+    model = CDSK(3, random_state=0).fit(blobs)
+    new = rng.normal(size=(150, 3)) * 5
+    votes = model.decision_function(new)
+    assert (votes[::-1] == model.decision_function(new[::-1])).all()
+    assert (votes[17:18] == model.decision_function(new[17:18])).all()
+
+
+def test_precomputed_and_callable_kernels_equal_rbf(blobs, rng):
+    new = rng.normal(size=(30, 3)) * 3
+    direct = CDSK(3, bandwidth=2.0, random_state=0).fit(blobs)
+
+    def kernel(A, B):
+        return cdsk.gaussian_rows(A, B, 2.0)
+
+    by_call = CDSK(3, kernel=kernel, random_state=0).fit(blobs)
+    precomputed = CDSK(3, kernel="precomputed", random_state=0)
+    precomputed.fit(cdsk.gaussian_gram(blobs, 2.0))
+    for other, X in ((by_call, new), (precomputed, kernel(new, blobs))):
+        assert (other.labels_ == direct.labels_).all()
+        np.testing.assert_allclose(other.weights_, direct.weights_, atol=1e-12)
+        np.testing.assert_allclose(
+            other.decision_function(X), direct.decision_function(new), atol=1e-10
+        )
+    # the density of an unknown kernel is the sum of its votes
+    np.testing.assert_allclose(
+        by_call.score_samples(new) - 3 * np.log(np.sqrt(2 * np.pi) * 2.0),
+        direct.score_samples(new),
+        atol=1e-10,
+    )
+
+
+def test_chunks_of_kernel_values_change_nothing(blobs, rng, monkeypatch):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    whole = model.decision_function(K)
+    monkeypatch.setattr(_predict, "_CHUNK_VALUES", 7 * len(model.support_))
+    np.testing.assert_allclose(model.decision_function(K), whole, rtol=1e-13)
+
+
+def test_another_kernel_of_scikit_learn(blobs):
+    model = CDSK(3, kernel=laplacian_kernel, random_state=0).fit(blobs)
+    assert (model.predict(blobs) == model.labels_).mean() > 0.95
+    assert model.bandwidth_ is None
+
+
+def test_local_bandwidths_know_their_training_points(blobs):
+    model = CDSK(3, bandwidth="local", random_state=0).fit(blobs)
+    assert model.bandwidth_.shape == (200,)
+    votes = model.decision_function(blobs)
+    K = reference.gaussian_gram(blobs, model.bandwidth_) * model.weights_
+    expected = np.log(
+        np.stack([K[:, model.labels_ == y].sum(axis=1) for y in range(3)], axis=1)
+    )
+    np.testing.assert_allclose(votes, expected.astype(float), atol=1e-10)
+    assert (model.predict(blobs) == model.labels_).mean() > 0.95
+
+
+def test_points_of_no_similarity_take_the_heaviest_cluster(blobs):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    with pytest.warns(UserWarning, match="1 of 2 points have no similarity"):
+        labels = model.predict(np.stack([np.zeros(200), K[5]]))
+    weight = [model.weights_[model.labels_ == y].sum() for y in range(3)]
+    assert labels.tolist() == [np.argmax(weight), model.labels_[5]]
+
+
+def test_mixed_dtypes_use_the_wider(blobs):
+    # quarter steps at an offset of 1e6 fit float32, the training data do not
+    X = blobs + 1e6
+    model = CDSK(3, random_state=0).fit(X)
+    new = np.round(4 * X[:40]).astype(np.float32) / 4
+    assert (new == np.round(4 * X[:40]) / 4).all()
+    assert (
+        model.decision_function(new) == model.decision_function(new.astype(float))
+    ).all()
+
+
+def test_kernel_values_of_wrong_shape_are_refused(blobs):
+    with pytest.raises(ValueError, match=r"kernel\(A, B\) must return .* \(200, 200\)"):
+        CDSK(3, kernel=lambda A, B: np.ones((2, 2))).fit(blobs)
+    model = CDSK(3, kernel="precomputed", random_state=0)
+    model.fit(cdsk.gaussian_gram(blobs, 2.0))
+    with pytest.raises(ValueError, match="Negative values in data"):
+        model.predict(np.full((1, 200), -1.0))
