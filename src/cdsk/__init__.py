@@ -3,8 +3,7 @@
 
 from cdsk._choices.lam import LambdaChoice
 from cdsk._choices.n_clusters import CountChoice, suggest_n_clusters
-from cdsk._choices.select import select_lambda
-from cdsk._estimator import CDSK
+from cdsk._estimator import CDSK, select_lambda
 from cdsk._kernels.gaussian import gaussian_gram, gaussian_rows, similarity_matrix
 from cdsk._runtime import get_include
 from cdsk._steps.qp import QPResult, solve_qp

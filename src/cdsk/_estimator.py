@@ -1,39 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
-import numbers
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._choices.candidates import other_candidate, rbf_candidates
+from cdsk._choices.candidates import Precomputed, find_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._choices.partition import choose
-from cdsk._choices.representation import check_whiten, represent
+from cdsk._choices.partition import Choice, choose
+from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
-from cdsk._kernels.bandwidth import RULES
-from cdsk._kernels.pairwise import NAMES, check_kernel_params
-from cdsk._runtime import one_thread_if_forked
-from cdsk._steps.alternate import alternate
-from cdsk._steps.embedding import NoSimilarityError
-from cdsk._steps.labels import METHODS, assign_labels
+from cdsk._parameters import check_parameters
+from cdsk._runtime import one_thread_if_forked, said_in_words
+from cdsk._steps.alternate import Fit, alternate
+from cdsk._steps.labels import assign_labels, in_order_of_appearance
 from cdsk._steps.start import first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_choice,
-    check_integer,
     check_number,
     check_points,
     check_simplex_point,
+    count_distinct,
 )
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
@@ -49,7 +48,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters, at least 2.
+        Number of clusters. Identical points are never split: if there are fewer
+        distinct ones, they are the clusters, and a warning says so.
     kernel : str or callable, default="rbf"
         "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix. A
         callable ``kernel(A, B)`` returns the matrix of values between the rows of A and
@@ -97,14 +97,19 @@ class CDSK(ClusterMixin, BaseEstimator):
         linear term of the weight step.
     qp_tol : float, default=1e-4
         KKT gap at which the weight step stops, relative to its largest linear term.
-    assign_labels : {"kmeans", "cluster_qr", "rotation", "auto"}, default="kmeans"
+    eigen_solver : {"auto", "eigsh", "block", "dense"}, default="auto"
+        Who solves the spectral step: ``scipy.sparse.linalg.eigsh``, on a factorised
+        matrix where that is cheap; block Lanczos; or LAPACK, which solves small
+        problems whoever is asked. "auto" takes "eigsh" for kernels truncated to
+        neighbours and "block" for kernel matrices in memory.
+    assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         How the rows of the embedding become labels. "auto" takes those of the three
         whose clusters have the smallest normalised cut.
     n_init : int, default=10
         Number of k-means starts.
     random_state : int, RandomState instance or None, default=None
-        Seeds the eigensolver's start and k-means. The same seed gives the same result
-        for any number of threads.
+        Seeds the eigensolver's start and k-means. The same seed gives the same bits for
+        any ``n_threads``, and the same labels for any number of threads of BLAS.
     n_threads : int, default=None
         Threads of the compiled loops; None means all.
     verbose : int, default=0
@@ -134,6 +139,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     qp_gap_ : float
         Relative KKT gap of the weights in their quadratic program; NaN if the first
         weights were kept.
+    kernel_ : str
+        The kernel in use, in words.
     bandwidth_ : float or ndarray of shape (n_samples,)
         Bandwidth(s) in use; None for other kernels.
     lam_ : float
@@ -151,6 +158,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         Whether the data were whitened, and what decided it.
     lambda_choice_ : LambdaChoice or None
         How lam was chosen, if it was "auto".
+    params_ : dict
+        Parameters of the fit, whatever has been set since.
     n_negative_ : int
         Number of negative eigenvalues of the similarity matrix that were split off.
     n_clipped_ : int
@@ -177,6 +186,30 @@ class CDSK(ClusterMixin, BaseEstimator):
     True
     """
 
+    labels_: NDArray[np.int64]
+    weights_: NDArray[np.float64]
+    support_: NDArray[np.intp]
+    strays_: NDArray[np.intp]
+    embedding_: NDArray[np.float64]
+    eigenvalues_: NDArray[np.float64]
+    history_: NDArray[np.float64]
+    n_iter_: int
+    converged_: bool
+    qp_gap_: float
+    kernel_: str
+    bandwidth_: float | NDArray[np.float64] | None
+    lam_: float
+    margins_: NDArray[np.float64]
+    typicality_: NDArray[np.float64]
+    choice_: Choice
+    representation_: Representation
+    lambda_choice_: LambdaChoice | None
+    params_: dict[str, Any]
+    n_negative_: int
+    n_clipped_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -192,6 +225,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         max_iter: int = 20,
         tol: float = 1e-4,
         qp_tol: float = 1e-4,
+        eigen_solver: str = "auto",
         assign_labels: str = "kmeans",
         n_init: int = 10,
         random_state: int | np.random.RandomState | None = None,
@@ -210,6 +244,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.qp_tol = qp_tol
+        self.eigen_solver = eigen_solver
         self.assign_labels = assign_labels
         self.n_init = n_init
         self.random_state = random_state
@@ -232,7 +267,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         before = self.__dict__.copy()
         try:
-            with one_thread_if_forked():
+            with one_thread_if_forked(), said_in_words("A fit of so many points"):
                 return self._fit(X)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
@@ -242,60 +277,102 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def _fit(self, X):
         X = given = self._check_all(X)
-        n_threads = resolve_n_threads(self.n_threads)
         rng = check_random_state(self.random_state)
+        n_threads = resolve_n_threads(self.n_threads)
+        n_clusters, max_iter = self._possible_clusters(X), self.max_iter
+        only_copies = n_clusters < self.n_clusters
+        if only_copies:
+            # every cluster is one point: there is nothing to learn
+            max_iter = 0
 
         representation = self._represent(X, rng, n_threads)
         X = representation.transform(X, n_threads)
         if X is given and self.kernel != "precomputed":
             # the model keeps its points, whatever becomes of the caller's array
             X = X.copy()
-        lam, lambda_choice = self._resolve_lam(X, rng, n_threads)
-        candidates = self._candidates(X, rng, n_threads)
-        # from the points alone, which all kernels share
-        init = first_weights(candidates[0].kernel, lam, self.init)
-        fits, partitions = [], []
+        lam, lambda_choice = self.lam, None
+        if isinstance(lam, str):
+            lambda_choice = self._choose_lambda(X, GRID, 0.1, "entropy", rng, n_threads)
+            lam = lambda_choice.lam
+        candidates = self._candidates(X, n_threads)
+        fits: list[Fit] = []
+        weights, partitions = None, []
         for candidate in candidates:
             if self.verbose:
                 print(f"[CDSK] kernel: {candidate.name}")
+            kernel = candidate.kernel()
+            if weights is None:  # from the points alone, which all kernels share
+                weights = first_weights(kernel, lam, self.init)
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
-            fits.append(self._alternate(candidate.kernel, lam, init, rng, start))
-            partitions.append(self._label(candidate.kernel, fits[-1], rng))
-        names = [candidate.name for candidate in candidates]
-        choice = choose(names, partitions, self.n_clusters)
+            fit = self._alternate(
+                kernel, n_clusters, lam, weights, max_iter, rng, start
+            )
+            fits.append(fit)
+            partitions.append(
+                in_order_of_appearance(np.unique(X, axis=0, return_inverse=True)[1])
+                if only_copies
+                else self._label(kernel, fit, rng)
+            )
+        choice = choose(
+            [candidate.name for candidate in candidates],
+            partitions,
+            n_clusters,
+            [fit.resolved for fit in fits],
+        )
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
         if len(candidates) == 1:  # else the data chose, and outliers are to be expected
-            self._warn_of_stray_points(fit.embedding.stray)
+            kernel_of_choice = kernel
+            _warn_of_stray_points(fit.embedding.stray, kernel.remedy)
+        else:
+            kernel_of_choice = candidate.kernel()
 
         self.labels_ = labels
         self.weights_ = fit.weights
         self.support_ = np.flatnonzero(fit.weights)
         self.strays_ = np.flatnonzero(fit.embedding.stray)
-        self.embedding_ = np.ascontiguousarray(fit.embedding.columns.T)
+        self.embedding_ = np.ascontiguousarray(fit.embedding.vectors.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
         self.margins_, self.typicality_ = leave_one_out(
-            candidate.kernel, labels, fit.weights
+            kernel_of_choice, labels, fit.weights
         )
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.complaint is None
         self.qp_gap_ = fit.qp_gap
+        self.kernel_ = candidate.description
         self.bandwidth_ = candidate.bandwidth
-        self.lam_ = lam
+        self.lam_ = float(lam)
         self.choice_ = choice
         self.lambda_choice_ = lambda_choice
         self.representation_ = representation
-        self.n_negative_ = candidate.kernel.negative.rank
+        self.params_ = self.get_params(deep=False)
+        self.n_negative_ = kernel_of_choice.n_negative
         self.n_clipped_ = fit.embedding.n_clipped
-        self._votes = candidate.make_votes(labels, fit.weights, self.n_clusters)
-        # for the kernel again; a precomputed matrix is too large to be kept
-        self._fitted_parameters = self.get_params(deep=False)
-        self._training = None if self.kernel == "precomputed" else X
+        self._votes = candidate.votes(labels, fit.weights, self.n_clusters)
+        if isinstance(candidate, Precomputed):
+            candidate = replace(candidate, matrix=None)
+        self._candidate = candidate
         return self
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:
+        """Cluster X and return ``labels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            As for ``fit``.
+        y : Ignored
+            Present for the scikit-learn API.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self.fit(X).labels_
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Cluster of new points: the one with the largest weighted kernel vote.
@@ -404,6 +481,33 @@ class CDSK(ClusterMixin, BaseEstimator):
                 K, self.labels_, self.weights_, gamma=gamma, delta=delta
             )
 
+    def similarity_operator(self, X: ArrayLike | None = None) -> LinearOperator:
+        """The normalised similarity, whose leading eigenvectors are the embedding.
+
+        ``D^-1/2 S D^-1/2`` with the discriminative similarity S of the chosen kernel
+        and the learned weights, its diagonal left out, and its row sums D.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            As for ``generalization_bound``.
+
+        Returns
+        -------
+        operator : scipy.sparse.linalg.LinearOperator of shape (n_samples, n_samples)
+        """
+        check_is_fitted(self, "labels_")
+        kernel = self._kernel_of(X)
+        similarity = kernel.similarity(self.weights_, kernel.n * self.lam_)
+
+        def product(columns):
+            vectors = np.ascontiguousarray(columns.reshape(kernel.n, -1).T, dtype=float)
+            return similarity.normalised_product(vectors).T.reshape(columns.shape)
+
+        return LinearOperator(
+            (kernel.n, kernel.n), matvec=product, matmat=product, dtype=np.float64
+        )
+
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""
         tags = super().__sklearn_tags__()
@@ -413,7 +517,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def _check_all(self, X):
         X = self._check_data(X, reset=True, ensure_min_samples=2)
-        self._check_parameters()
+        check_parameters(self)
         if self.n_clusters > len(X):
             raise ValueError(
                 f"n_clusters must be at most the number of samples; got n_clusters="
@@ -421,46 +525,27 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         return X
 
-    def _check_parameters(self):
-        check_integer(self.n_clusters, "n_clusters", 2)
-        if not callable(self.kernel):
-            check_choice(self.kernel, "kernel", ("rbf", "precomputed", *NAMES))
-        check_kernel_params(self.kernel, self.kernel_params)
-        if self.psd is not None and not isinstance(self.psd, bool | np.bool_):
-            raise ValueError(f"psd must be True, False or None; got {self.psd!r}.")
-        if isinstance(self.bandwidth, numbers.Real):
-            check_number(self.bandwidth, "bandwidth", above=0)
-        else:
-            rules = ("auto", *RULES)
-            check_choice(self.bandwidth, "bandwidth", rules, or_else="a number > 0 or ")
-        if self.n_neighbors is not None:
-            check_integer(self.n_neighbors, "n_neighbors", 1)
-            if self.kernel != "rbf":
-                raise ValueError(
-                    'n_neighbors truncates kernel="rbf" only; expected None for '
-                    f"kernel={self.kernel!r}, got {self.n_neighbors!r}."
-                )
-        check_whiten(self.whiten)
-        if self.kernel == "precomputed" and self.whiten not in (False, "auto"):
-            raise ValueError(
-                "whiten needs points, not a kernel matrix; expected False or "
-                f'"auto" for kernel="precomputed", got {self.whiten!r}.'
-            )
-        if self.lam != "auto":
-            check_number(self.lam, "lam", above=0, at_most=1)
-        if isinstance(self.init, str):
-            check_choice(self.init, "init", ("uniform", "sparse"))
-        check_integer(self.max_iter, "max_iter", 0)
-        check_number(self.tol, "tol", at_least=0)
-        check_number(self.qp_tol, "qp_tol", above=0)
-        check_choice(self.assign_labels, "assign_labels", METHODS)
-        check_integer(self.n_init, "n_init", 1)
-
     def _check_data(self, X, *, reset, **options):
         def validate(X, **kwargs):
             return validate_data(self, X, reset=reset, **kwargs)
 
         return check_points(X, validate=validate, **options)
+
+    def _possible_clusters(self, X):
+        """``n_clusters``, or the number of distinct points if that is smaller."""
+        if self.kernel == "precomputed":
+            return self.n_clusters
+        distinct = count_distinct(X, self.n_clusters)
+        if 1 < distinct < self.n_clusters:
+            warnings.warn(
+                f"X has {distinct} distinct points; expected at least n_clusters="
+                f"{self.n_clusters}. Identical points are not split: there are "
+                f"{distinct} clusters.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        # equal points have no scale, which is told where one is asked for
+        return self.n_clusters if distinct == 1 else distinct
 
     def _represent(self, X, rng, n_threads):
         whiten = self.whiten
@@ -469,106 +554,79 @@ class CDSK(ClusterMixin, BaseEstimator):
             whiten = False
         return represent(X, self.n_clusters, whiten, rng, n_threads)
 
-    def _candidates(self, X, rng, n_threads):
-        if self.kernel == "rbf":
-            return rbf_candidates(
-                X, self.bandwidth, self.n_neighbors, self.psd, rng, n_threads
-            )
-        parameters = self.kernel_params or {}
-        return [other_candidate(X, self.kernel, parameters, self.psd, rng, n_threads)]
+    def _candidates(self, X, n_threads):
+        return find_candidates(
+            X,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params,
+            psd=self.psd,
+            bandwidth=self.bandwidth,
+            n_neighbors=self.n_neighbors,
+            n_threads=n_threads,
+        )
 
     def _kernel_of(self, X=None):
-        """The chosen kernel of the points of the fit; None: those that were kept."""
-        if X is None and self._training is None:
-            raise ValueError(
-                "X must be the kernel matrix that the model was fitted to, since "
-                "precomputed matrices are not kept; got None."
-            )
-        if X is None:
-            X = self._training
-        else:
-            X = self.representation_.transform(self._check_data(X, reset=False))
+        """The chosen kernel of the points of the fit."""
+        candidate = self._candidate
+        if X is not None:
+            X = self._check_data(X, reset=False)
             if len(X) != len(self.labels_):
                 raise ValueError(
                     "X must be what the model was fitted to, with "
                     f"{len(self.labels_)} rows; got {len(X)}."
                 )
+        if isinstance(candidate, Precomputed):
+            if X is None:
+                raise ValueError(
+                    "X must be the kernel matrix that the model was fitted to, since "
+                    "precomputed matrices are not kept; got None."
+                )
+            candidate = replace(candidate, matrix=X)
         with one_thread_if_forked():
-            # parameters may have been set since
-            fitted = type(self)(**self._fitted_parameters)
-            candidates = fitted._candidates(
-                X, check_random_state(0), resolve_n_threads(self.n_threads)
-            )
-            return candidates[self.choice_.chosen].kernel
+            return candidate.kernel()
 
     def _label(self, kernel, fit, rng):
         return assign_labels(
-            fit.embedding.columns,
+            fit.embedding.vectors,
             self.assign_labels,
             kernel=kernel,
             n_init=self.n_init,
             random_state=rng,
         )
 
-    def _alternate(self, kernel, lam, init, rng, start=None):
-        try:
-            return alternate(
-                kernel,
-                self.n_clusters,
-                kernel.n * lam,
-                first_weights(kernel, lam, init),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                qp_tol=self.qp_tol,
-                rng=rng,
-                start=start,
-                report=_print_round if self.verbose else None,
-            )
-        except NoSimilarityError as error:
-            raise ValueError(f"{error} This takes {self._what_connects()}.") from None
-
-    def _what_connects(self):
-        """What makes similarities larger, in the words of the kernel's parameters."""
-        if self.kernel == "rbf":
-            truncated = self.n_neighbors is not None or self.bandwidth == "auto"
-            return "a larger bandwidth" + " or n_neighbors" * truncated
-        if self.kernel == "precomputed":
-            return "a matrix with larger entries"
-        if self.kernel in ("laplacian", "chi2"):
-            return "a smaller gamma"
-        return "a kernel with larger values"
-
-    def _warn_of_stray_points(self, stray):
-        count = int(stray.sum())
-        if count:
-            warnings.warn(
-                f"{count} of {len(stray)} points have no similarity to any cluster and "
-                "took the label of their nearest neighbour. To connect them takes "
-                f"{self._what_connects()}.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _resolve_lam(self, X, rng, n_threads):
-        """The regularisation, and how it was chosen if it was."""
-        if self.lam != "auto":
-            return float(self.lam), None
-        choice = self._choose_lambda(X, GRID, 0.1, "entropy", rng, n_threads)
-        return choice.lam, choice
+    def _alternate(self, kernel, n_clusters, lam, weights, max_iter, rng, start=None):
+        return alternate(
+            kernel,
+            n_clusters,
+            lam,
+            weights,
+            max_iter=max_iter,
+            tol=self.tol,
+            qp_tol=self.qp_tol,
+            eigen_solver=self.eigen_solver,
+            rng=rng,
+            start=start,
+            report=_print_round if self.verbose else None,
+        )
 
     def _choose_lambda(self, X, grid, sample, criterion, rng, n_threads):
-        def make_kernel(rows):
+        def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            candidates = self._candidates(np.ascontiguousarray(part), rng, n_threads)
-            # of several the middle one
-            return candidates[len(candidates) // 2].kernel
+            return self._candidates(np.ascontiguousarray(part), n_threads)
 
         # weights given for all points are none for a sample
         init = self.init if isinstance(self.init, str) else "uniform"
+
+        def fit(kernel, lam):
+            weights = first_weights(kernel, lam, init)
+            return self._alternate(
+                kernel, self.n_clusters, lam, weights, self.max_iter, rng
+            )
+
         return choose_lambda(
-            make_kernel,
-            lambda kernel, lam: self._alternate(kernel, lam, init, rng),
-            len(X),
+            X,
+            candidates,
+            fit,
             self.n_clusters,
             grid=grid,
             sample=sample,
@@ -577,24 +635,17 @@ class CDSK(ClusterMixin, BaseEstimator):
             rng=rng,
         )
 
-    def _select_lambda(self, X, grid, sample, criterion) -> LambdaChoice:
-        """The work of ``select_lambda``."""
-        X = self._check_all(X)
-        if not isinstance(self.init, str):
-            check_simplex_point(self.init, len(X), 1.0, "init")
-        check_number(sample, "sample", above=0, at_most=1)
-        check_choice(criterion, "criterion", CRITERIA)
-        grid = [
-            check_number(value, "Each value of grid", above=0, at_most=1)
-            for value in np.ravel(grid).tolist()
-        ]
-        if not grid:
-            raise ValueError("grid must hold at least one value; got none.")
-        rng = check_random_state(self.random_state)
-        n_threads = resolve_n_threads(self.n_threads)
-        with one_thread_if_forked():
-            X = self._represent(X, rng, n_threads).transform(X, n_threads)
-            return self._choose_lambda(X, grid, sample, criterion, rng, n_threads)
+
+def _warn_of_stray_points(stray, remedy):
+    count = int(stray.sum())
+    if count:
+        warnings.warn(
+            f"{count} of {len(stray)} points have no similarity to any cluster and "
+            "took the label of their nearest neighbour. To connect them takes "
+            f"{remedy}.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _print_round(result):
@@ -604,3 +655,76 @@ def _print_round(result):
         f"{result.trace:.4g}  support {result.n_support}  QP gap {result.qp_gap:.1e}  "
         f"{result.seconds:.2f} s{status}"
     )
+
+
+def select_lambda(
+    X: ArrayLike,
+    n_clusters: int,
+    *,
+    grid: ArrayLike = GRID,
+    sample: float = 0.1,
+    criterion: str = "entropy",
+    random_state: int | np.random.RandomState | None = None,
+    **parameters: Any,
+) -> LambdaChoice:
+    """Regularisation chosen by fits of a random sample, without labels.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+        Data, or a kernel matrix if ``kernel="precomputed"``.
+    n_clusters : int
+        Number of clusters.
+    grid : array-like, default=(0.05, 0.1, ..., 0.5)
+        Values to try, in (0, 1].
+    sample : float, default=0.1
+        Fraction of the points in a fit; at least 100 points and 10 per cluster are
+        taken, or all of them.
+    criterion : {"entropy", "paper", "cut", "stability"}, default="entropy"
+        What the chosen value makes smallest: the mean entropy of the softmax of the
+        embedding's rows (unit rows, rotated to the axes, temperature 0.1); the same as
+        the paper prints it (raw rows, temperature 1); the normalised cut of the labels
+        in the graph of the kernel; the disagreement of labels between two samples.
+    random_state : int, RandomState instance or None, default=None
+        Draws the sample and seeds the fits.
+    **parameters
+        Other parameters of ``CDSK``: kernel, bandwidth, init, max_iter, ... Weights
+        given as ``init`` are checked, but samples start from uniform ones. Of the six
+        kernels of ``bandwidth="auto"`` only the fourth, in the middle, is judged.
+
+    Returns
+    -------
+    choice : LambdaChoice
+        The choice, the grid and the curve.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from cdsk import select_lambda
+    >>> X, _ = make_blobs(300, centers=3, random_state=0)
+    >>> choice = select_lambda(X, 3, random_state=0)
+    >>> choice.lam in choice.grid, choice.curve.shape, choice.n_sample
+    (True, (10,), 100)
+    """
+    if "lam" in parameters:
+        raise ValueError(
+            "select_lambda chooses lam and does not take it; use grid for the values "
+            "to choose from."
+        )
+    model = CDSK(n_clusters, random_state=random_state, **parameters)
+    X = model._check_all(X)
+    if not isinstance(model.init, str):
+        check_simplex_point(model.init, len(X), 1.0, "init")
+    check_number(sample, "sample", above=0, at_most=1)
+    check_choice(criterion, "criterion", CRITERIA)
+    grid = [
+        check_number(value, "Each value of grid", above=0, at_most=1)
+        for value in np.ravel(grid).tolist()
+    ]
+    if not grid:
+        raise ValueError("grid must hold at least one value; got none.")
+    rng = check_random_state(random_state)
+    n_threads = resolve_n_threads(model.n_threads)
+    with one_thread_if_forked(), said_in_words("Choosing lam"):
+        X = model._represent(X, rng, n_threads).transform(X, n_threads)
+        return model._choose_lambda(X, grid, sample, criterion, rng, n_threads)

@@ -33,11 +33,8 @@ def product(K: NDArray[F], V: Array, out: Array, n_threads: int) -> None: ...
 def similarity(
     K: NDArray[F],
     alpha: Array,
-    lam: float,
+    penalty: float,
     out: NDArray[F],
     degrees: Array,
     n_threads: int,
 ) -> None: ...
-def components(
-    K: NDArray[F], alpha: Array, lam: float, degrees: Array, negligible: float
-) -> tuple[int, NDArray[np.intp]]: ...

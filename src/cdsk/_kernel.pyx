@@ -6,8 +6,8 @@
     gaussian_rows       the same between two sets of points
     gaussian_log_votes  log sum_{j: y_j = y} alpha_j K(x_i, x_j) for every cluster y
     product             (K - diag K) V for a few columns
-    similarity          S_ij = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij, degrees
-    components          connected components of the graph of S
+    similarity          S_ij = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij and its
+                        degrees; penalty is the paper's lambda
 
 Arrays arrive checked, C-contiguous and allocated. Values are computed in double
 precision and stored as float32 or float64. Loops over tiles and rows run on OpenMP
@@ -366,12 +366,12 @@ cdef void similarity_rows(
     const floating* K,            # (n, n) in
     Py_ssize_t n,
     const double* alpha,          # (n,) in
-    double lam,                   # the paper's lambda
+    double penalty,               # the paper's lambda
     floating* S,                  # (n, n) out, may be K
     double* degrees,              # (n,) out
     int n_threads,
 ) noexcept nogil:
-    """S_ij = 2 (alpha_i + alpha_j - lam alpha_i alpha_j) K_ij, and its degrees."""
+    """S_ij = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij, and its degrees."""
     cdef Py_ssize_t i, j
     cdef double value, degree
     for i in prange(
@@ -381,7 +381,8 @@ cdef void similarity_rows(
         for j in range(n):
             # alpha_i alpha_j first: the product commutes, so S is symmetric
             value = (
-                2.0 * (alpha[i] + alpha[j] - lam * (alpha[i] * alpha[j])) * K[i * n + j]
+                2.0 * (alpha[i] + alpha[j] - penalty * (alpha[i] * alpha[j]))
+                * K[i * n + j]
             )
             S[i * n + j] = <floating> value
             if j != i:
@@ -535,7 +536,7 @@ def product(
 def similarity(
     const floating[:, ::1] K,     # (n, n) in
     const double[::1] alpha,      # (n,) in
-    double lam,                   # the paper's lambda
+    double penalty,               # the paper's lambda
     floating[:, ::1] out,         # (n, n) out, may be K
     double[::1] degrees,          # (n,) out
     int n_threads,
@@ -543,47 +544,8 @@ def similarity(
     """Fill out with S and degrees with its row sums without the diagonal."""
     with nogil:
         similarity_rows(
-            &K[0, 0], K.shape[0], &alpha[0], lam, &out[0, 0], &degrees[0], n_threads
+            &K[0, 0], K.shape[0], &alpha[0], penalty, &out[0, 0], &degrees[0], n_threads
         )
-
-
-def components(
-    const floating[:, ::1] K,     # (n, n) in
-    const double[::1] alpha,      # (n,) in
-    double lam,                   # the paper's lambda
-    const double[::1] degrees,    # (n,) in, degrees of S
-    double negligible,
-):
-    """Number and labels of the components of S, negligible edges left out.
-
-    Points i and j are joined where S_ij > negligible * min(degree_i, degree_j): an edge
-    that matters to at least one of its ends. Usually O(n); O(n^2) for a long chain.
-    """
-    cdef Py_ssize_t n = K.shape[0]
-    cdef Py_ssize_t[::1] label = np.empty(n, dtype=np.intp)
-    # found[:n_found] have been reached, found[n_found:] not yet
-    cdef Py_ssize_t[::1] found = np.arange(n, dtype=np.intp)
-    cdef Py_ssize_t n_found = 0, next_point = 0, count = 0, i, j, k
-    cdef double value
-    with nogil:
-        while n_found < n:
-            label[found[n_found]] = count
-            n_found += 1
-            while next_point < n_found:
-                i = found[next_point]
-                next_point += 1
-                for k in range(n_found, n):
-                    j = found[k]
-                    value = 2.0 * K[i, j] * (
-                        alpha[i] + alpha[j] - lam * (alpha[i] * alpha[j])
-                    )
-                    if value > negligible * min(degrees[i], degrees[j]):
-                        label[j] = count
-                        found[k] = found[n_found]
-                        found[n_found] = j
-                        n_found += 1
-            count += 1
-    return count, np.asarray(label)
 
 
 # ---------------------------------------------------------------- from C

@@ -26,7 +26,7 @@ class SparseRows(RowSource):
     ) -> None: ...
 
 class HadamardRows(RowSource):
-    def __init__(self, rows: RowSource, columns: Array, scale: float) -> None: ...
+    def __init__(self, rows: RowSource, vectors: Array, scale: float) -> None: ...
 
 class NegativeRows:
     @property
@@ -40,15 +40,15 @@ def clipped_pairs(
     rows: RowSource,
     negative_rows: NegativeRows,
     alpha: Array,
-    lam: float,
+    penalty: float,
     degrees: Array,
     negligible: float,
 ) -> tuple[NDArray[np.intc], NDArray[np.intc], Array]: ...
 def components(
     rows: RowSource,
-    negative_rows: NegativeRows,
+    negative_rows: NegativeRows | None,
     alpha: Array,
-    lam: float,
+    penalty: float,
     degrees: Array,
     negligible: float,
 ) -> tuple[int, NDArray[np.intp]]: ...

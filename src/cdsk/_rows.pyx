@@ -4,14 +4,14 @@
     StoredRows       of a matrix in memory
     SparseRows       of a sparse matrix
     CachedRows       of another source, some of them kept
-    HadamardRows     of a multiple of K o (Y Y')
+    HadamardRows     of a multiple of K o (Y' Y)
 
 and those of a symmetric K with a negative part K- = F'F, F (r, n):
 
     NegativeRows     rows of K-, made of F or stored
     AbsoluteRows     rows of |K| = K + 2 K-
     clipped_pairs    the pairs i < j with negative similarity, and minus its value:
-                     S_ij = 2 (alpha_i + alpha_j) K_ij - 2 lam alpha_i alpha_j |K|_ij
+                     S_ij = 2 (alpha_i + alpha_j) K_ij - 2 penalty alpha_i alpha_j |K|_ij
     components       connected components of the graph of max(S, 0)
 
 F arrives twice: as F and as its transpose, so that a row of K- is a combination of the
@@ -169,19 +169,19 @@ cdef const double* _hadamard_row(
 
 
 cdef class HadamardRows(RowSource):
-    """Rows of scale * K o (Y Y'), from rows of K and the columns Y (c, n)."""
+    """Rows of scale * K o (Y' Y), from rows of K and the vectors Y (c, n)."""
 
-    def __cinit__(self, RowSource rows, const double[:, ::1] columns, double scale):
-        cdef double[::1] scratch = np.empty(columns.shape[0])
-        self.owner = (rows, columns, scratch)
+    def __cinit__(self, RowSource rows, const double[:, ::1] vectors, double scale):
+        cdef double[::1] scratch = np.empty(vectors.shape[0])
+        self.owner = (rows, vectors, scratch)
         self.n = self.matrix.n = rows.n
-        self.matrix.c = columns.shape[0]
+        self.matrix.c = vectors.shape[0]
         self.matrix.row = rows.row
         self.matrix.user = rows.user
-        self.matrix.Y = &columns[0, 0]
+        self.matrix.Y = &vectors[0, 0]
         self.matrix.y = &scratch[0]
         self.matrix.scale = scale
-        self.diagonal = scale * rows.diagonal * np.einsum("ln,ln->n", columns, columns)
+        self.diagonal = scale * rows.diagonal * np.einsum("ln,ln->n", vectors, vectors)
         self.row = _hadamard_row
         self.user = &self.matrix
 
@@ -190,10 +190,10 @@ cdef class HadamardRows(RowSource):
 
 
 cdef inline double similarity(
-    double k, double negative, double alpha_i, double alpha_j, double lam
+    double k, double negative, double alpha_i, double alpha_j, double penalty
 ) noexcept nogil:
     """S_ij from K_ij and the entry of K-."""
-    cdef double both = lam * (alpha_i * alpha_j)
+    cdef double both = penalty * (alpha_i * alpha_j)
     return 2.0 * ((alpha_i + alpha_j - both) * k - 2.0 * both * negative)
 
 
@@ -289,7 +289,7 @@ def clipped_pairs(
     RowSource rows,                   # of K
     NegativeRows negative_rows,       # of K-
     const double[::1] alpha,          # (n,) in
-    double lam,                       # the paper's lambda
+    double penalty,
     const double[::1] degrees,        # (n,) in
     double negligible,
 ):
@@ -316,7 +316,9 @@ def clipped_pairs(
             negative = negative_row(&negative_rows.matrix, i, i + 1)
             for j in range(i + 1, n):
                 if alpha[j] > 0.0:
-                    value = similarity(k[j], negative[j], alpha[i], alpha[j], lam)
+                    value = similarity(
+                        k[j], negative[j], alpha[i], alpha[j], penalty
+                    )
                     if value < -negligible * min(degrees[i], degrees[j]):
                         places[count] = <int> j
                         values[count] = -value
@@ -333,9 +335,9 @@ def clipped_pairs(
 
 def components(
     RowSource rows,                   # of K
-    NegativeRows negative_rows,       # of K-
+    NegativeRows negative_rows,       # of K-; None if K is semi-definite
     const double[::1] alpha,          # (n,) in
-    double lam,                       # the paper's lambda
+    double penalty,
     const double[::1] degrees,        # (n,) in, degrees of max(S, 0)
     double negligible,
 ):
@@ -349,9 +351,12 @@ def components(
     cdef Py_ssize_t[::1] found = np.arange(n, dtype=np.intp)
     cdef Py_ssize_t n_found = 0, next_point = 0, count = 0, i, j, place
     cdef double[::1] scratch = np.empty(n)
+    cdef const negative_matrix* minus = NULL
     cdef const double* k
-    cdef const double* negative
+    cdef const double* negative = NULL
     cdef double value
+    if negative_rows is not None:
+        minus = &negative_rows.matrix
     with nogil:
         while n_found < n:
             label[found[n_found]] = count
@@ -360,10 +365,14 @@ def components(
                 i = found[next_point]
                 next_point += 1
                 k = rows.row(rows.user, i, &scratch[0])
-                negative = negative_row(&negative_rows.matrix, i, 0)
+                if minus != NULL:
+                    negative = negative_row(minus, i, 0)
                 for place in range(n_found, n):
                     j = found[place]
-                    value = similarity(k[j], negative[j], alpha[i], alpha[j], lam)
+                    value = similarity(
+                        k[j], 0.0 if negative == NULL else negative[j],
+                        alpha[i], alpha[j], penalty,
+                    )
                     if value > negligible * min(degrees[i], degrees[j]):
                         label[j] = count
                         found[place] = found[n_found]

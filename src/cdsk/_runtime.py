@@ -21,7 +21,7 @@ from cdsk._threads import in_forked_child
 
 # Limits are those of the process: of two threads at once, the one that leaves first
 # would lift the limit of the other.
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def _controller() -> ThreadpoolController:
 
 def _new_lock() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 # the parent's lock may have been held by a thread that the child does not have
@@ -53,20 +53,53 @@ def one_thread_if_forked() -> AbstractContextManager[object]:
     return nullcontext()
 
 
+class MemoryShortage(MemoryError):
+    """Too little memory, said in our words."""
+
+
 def check_memory(n_bytes, what, advice):
     """Raise MemoryError with figures if ``n_bytes`` are known not to be available."""
     available = available_bytes()
     if available is not None and n_bytes > available:
-        raise MemoryError(
+        raise MemoryShortage(
             f"{what} needs {n_bytes:,} bytes ({n_bytes / 2**30:.1f} GiB), but only "
             f"{available:,} bytes ({available / 2**30:.1f} GiB) are available. {advice}"
         )
 
 
-def available_bytes():
+@contextmanager
+def said_in_words(what: str) -> Iterator[None]:
+    """Say what ran out of memory where a library only says that something did."""
+    try:
+        yield
+    except MemoryShortage:
+        raise
+    except MemoryError as error:
+        raise MemoryShortage(
+            f"{what} needs more memory than there is ({str(error) or 'no size told'}). "
+            "Expected a larger limit, or fewer points."
+        ) from None
+
+
+def available_bytes() -> int | None:
     """Memory this process may still take, or None where it cannot be told."""
-    known = [size for size in (_system(), _control_group()) if size is not None]
+    sizes = _system(), _control_group(), _address_space()
+    known = [size for size in sizes if size is not None]
     return min(known) if known else None
+
+
+def _address_space(statm=Path("/proc/self/statm")):
+    """What is left of a limit of the address space (``ulimit -v``)."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        used = int(statm.read_text().split()[0]) * resource.getpagesize()
+        return max(limit - used, 0)
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
 
 
 def _system(meminfo=Path("/proc/meminfo")):

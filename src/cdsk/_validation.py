@@ -65,6 +65,17 @@ def _first_text(X):
     return "cells of unequal shape"
 
 
+def count_distinct(X, most):
+    """Number of distinct rows, counted up to ``most``."""
+    seen: set[bytes] = set()
+    for row in X:
+        # + 0.0: -0.0 is 0.0
+        seen.add((row + 0.0).tobytes())
+        if len(seen) == most:
+            break
+    return len(seen)
+
+
 def check_integer(value, name, least):
     """Refuse anything but an integer of at least ``least``."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -86,7 +97,7 @@ def check_number(value, name, *, above=None, at_least=None, at_most=None):
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if (
         not is_number
-        or not np.isfinite(value)
+        or not abs(value) < np.inf
         or not all(test(value) for _, test in in_use)
     ):
         bounded = " and ".join(text for text, _ in in_use)

@@ -5,10 +5,13 @@
 neighbours, with bandwidths from 0.7 to 1/8 of the points' own scales, a factor sqrt(2)
 apart; the scales of outliers are capped. partition.py keeps one of the partitions they
 lead to. docs/defaults.md tells why these, and what else was tried.
+
+A candidate can make its kernel at any time: the fitted model keeps the chosen one.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +19,11 @@ from cdsk._kernels.bandwidth import LOCAL_FACTOR, bandwidth_from_data, check_pos
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.gaussian import gaussian_gram
 from cdsk._kernels.indefinite import split
+from cdsk._kernels.interface import Candidate
+from cdsk._kernels.matrix import SymmetricMatrix
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.pairwise import PairwiseKernel
-from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
+from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._kernels.votes import GaussianVotes, KernelVotes, NeighbourVotes
 from cdsk._validation import check_bandwidth, check_kernel_matrix
 
@@ -26,95 +31,173 @@ NEIGHBOURS = 20
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
 
 
-@dataclass
-class Candidate:
-    """A kernel of the data, and what makes a classifier of it once it is fitted."""
+@dataclass(frozen=True)
+class FullGaussian:
+    """A Gaussian kernel on all pairs of points; ``factor`` of local scales or None."""
 
+    X: np.ndarray
     name: str
-    bandwidth: float | np.ndarray | None
-    kernel: DenseKernel | SparseKernel
-    # (labels, weights, n_clusters) -> object with log_votes
-    make_votes: Callable
+    bandwidth: Any
+    factor: float | None
+    psd: bool | None
+    n_threads: int
+
+    def kernel(self):
+        """The kernel matrix."""
+        K = gaussian_gram(self.X, self.bandwidth, n_threads=self.n_threads)
+        # Semi-definite with one bandwidth. With local ones splitting was measured to
+        # change no score and to take longer: docs/method.md, section 11.
+        psd = True if self.factor is None or self.psd is None else self.psd
+        return _dense(K, self.X, psd, self.n_threads, "a larger bandwidth")
+
+    @property
+    def description(self):
+        """The kind of kernel and its bandwidth."""
+        return f"Gaussian, {self.name}"
+
+    def votes(self, labels, weights, n_clusters):
+        """The classifier of a partition."""
+        return GaussianVotes(
+            *(self.X, labels, weights, self.bandwidth, self.factor),
+            *(n_clusters, self.n_threads),
+        )
 
 
-def rbf_candidates(X, bandwidth, n_neighbors, psd, rng, n_threads):
-    """Gaussian kernels of X: on all pairs of points, or on pairs of neighbours."""
-    if bandwidth == "auto" and n_neighbors is None:
-        n_neighbors = NEIGHBOURS
-    if n_neighbors is None:
-        return [_full(X, bandwidth, psd, rng, n_threads)]
-    robust = bandwidth == "auto"
-    graph = NeighbourGraph(
-        Neighbours(X, n_neighbors, robust=robust, n_threads=n_threads)
-    )
-    scales = graph.neighbours.scales
-    if bandwidth == "auto":
-        check_positive(scales, X, bandwidth)
-        values = {f"{factor:.3g} of the scales": factor for factor in FACTORS}
-    elif bandwidth == "local":
-        check_positive(scales, X, bandwidth)
-        values = {"local": LOCAL_FACTOR}
-    else:
-        value = _resolve(X, bandwidth, n_threads)
-        name = f"bandwidth {value:.4g}"
-        return [_truncated(graph, name, value, None, psd, rng, n_threads)]
-    return [
-        _truncated(graph, name, factor * scales, factor, psd, rng, n_threads)
-        for name, factor in values.items()
-    ]
+@dataclass(frozen=True)
+class TruncatedGaussian:
+    """A Gaussian kernel on pairs of neighbours; ``factor`` of local scales or None."""
 
+    graph: NeighbourGraph
+    name: str
+    bandwidth: Any
+    factor: float | None
+    psd: bool | None
+    n_threads: int
 
-def other_candidate(X, kernel, parameters, psd, rng, n_threads):
-    """The kernel that is a matrix, a name or a callable."""
-    if kernel == "precomputed":
-        K, points, values = check_kernel_matrix(X, "X"), None, None
-    else:
-        values = PairwiseKernel(kernel, parameters)
-        K, points = check_kernel_matrix(values(X, X), "kernel(X, X)"), X
-    dense = DenseKernel(K, n_threads, points=points)
-    dense.negative = split(dense, psd, rng)
-
-    def make_votes(labels, weights, n_clusters):
-        return KernelVotes(values, X, labels, weights, n_clusters)
-
-    return Candidate(getattr(kernel, "__name__", str(kernel)), None, dense, make_votes)
-
-
-def _full(X, bandwidth, psd, rng, n_threads):
-    value = _resolve(X, bandwidth, n_threads)
-    check_bandwidth(value, len(X))
-    kernel = DenseKernel(gaussian_gram(X, value, n_threads=n_threads), n_threads, X)
-    # Semi-definite with one bandwidth. With local ones splitting was measured to change
-    # no score and to take longer: docs/method.md, section 11.
-    one = np.ndim(value) == 0
-    kernel.negative = split(kernel, True if one or psd is None else psd, rng)
-
-    def make_votes(labels, weights, n_clusters):
-        return GaussianVotes(X, labels, weights, value, n_clusters, n_threads)
-
-    name = "local" if np.ndim(value) else f"bandwidth {value:.4g}"
-    return Candidate(name, value, kernel, make_votes)
-
-
-def _truncated(graph, name, bandwidth, factor, psd, rng, n_threads):
-    """``factor``: of the local scales; None for one bandwidth."""
-    X = graph.neighbours.X
-    check_bandwidth(bandwidth, len(X))
-    kernel = graph.kernel(bandwidth, n_threads)
-    if psd is not None:
+    def kernel(self):
+        """The sparse kernel, or the full matrix if ``psd`` is given."""
+        kernel = self.graph.kernel(self.bandwidth, self.n_threads)
+        if self.psd is None:
+            return kernel
         # Split, or taken as it is, with its diagonal of ones. K- has no zeros, so that
         # nothing is gained by a sparse K.
         K = kernel.as_array()
         np.fill_diagonal(K, 1.0)
-        kernel = DenseKernel(K, n_threads, X)
-        kernel.negative = split(kernel, psd, rng)
+        return _dense(K, kernel.points, self.psd, self.n_threads, kernel.remedy)
 
-    def make_votes(labels, weights, n_clusters):
+    @property
+    def description(self):
+        """The kind of kernel and its bandwidth."""
+        return f"Gaussian, {self.name}, between nearest neighbours"
+
+    def votes(self, labels, weights, n_clusters):
+        """The classifier of a partition."""
         return NeighbourVotes(
-            graph.neighbours, labels, weights, bandwidth, factor, n_clusters
+            *(self.graph.neighbours, labels, weights),
+            *(self.bandwidth, self.factor, n_clusters),
         )
 
-    return Candidate(name, bandwidth, kernel, make_votes)
+
+@dataclass(frozen=True)
+class OtherKernel:
+    """A kernel that has a name or is a callable."""
+
+    X: np.ndarray
+    values: PairwiseKernel
+    psd: bool | None
+    n_threads: int
+    bandwidth: None = None
+
+    @property
+    def name(self):
+        """That of the kernel."""
+        return getattr(self.values.kernel, "__name__", str(self.values.kernel))
+
+    description = name
+
+    def kernel(self):
+        """The kernel matrix."""
+        K = check_kernel_matrix(self.values(self.X, self.X), "kernel(X, X)")
+        return _dense(K, self.X, self.psd, self.n_threads, self.values.remedy)
+
+    def votes(self, labels, weights, n_clusters):
+        """The classifier of a partition."""
+        return KernelVotes(self.values, self.X, labels, weights, n_clusters)
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """A kernel matrix, which is too large to be kept: the fitted model has None."""
+
+    matrix: np.ndarray | None
+    psd: bool | None
+    n_threads: int
+    name: str = field(default="precomputed", init=False)
+    description: str = field(default="precomputed", init=False)
+    bandwidth: None = field(default=None, init=False)
+
+    def kernel(self):
+        """The kernel matrix."""
+        K = check_kernel_matrix(self.matrix, "X")
+        remedy = "a matrix with larger entries"
+        return _dense(K, None, self.psd, self.n_threads, remedy)
+
+    def votes(self, labels, weights, n_clusters):
+        """The classifier of a partition, for rows of kernel values."""
+        return KernelVotes(None, None, labels, weights, n_clusters)
+
+
+def _dense(K, points, psd, n_threads, remedy):
+    negative = split(SymmetricMatrix(K, n_threads), psd)
+    return DenseKernel(K, n_threads, points, negative, remedy)
+
+
+def find_candidates(
+    X: np.ndarray,
+    *,
+    kernel: Any,
+    kernel_params: Mapping[str, Any] | None,
+    psd: bool | None,
+    bandwidth: float | str,
+    n_neighbors: int | None,
+    n_threads: int,
+) -> list[Candidate]:
+    """The kernels of X that the parameters of the estimator ask for."""
+    if kernel == "precomputed":
+        return [Precomputed(X, psd, n_threads)]
+    if kernel != "rbf":
+        values = PairwiseKernel(kernel, kernel_params or {})
+        return [OtherKernel(X, values, psd, n_threads)]
+    if bandwidth == "auto" and n_neighbors is None:
+        n_neighbors = NEIGHBOURS
+    if n_neighbors is None:
+        value = _resolve(X, bandwidth, n_threads)
+        factor = LOCAL_FACTOR if bandwidth == "local" else None
+        check_bandwidth(value, len(X))
+        return [FullGaussian(X, _name(value), value, factor, psd, n_threads)]
+
+    robust = bandwidth == "auto"
+    neighbours = Neighbours(X, n_neighbors, robust=robust, n_threads=n_threads)
+    graph = NeighbourGraph(neighbours)
+
+    def truncated(name, value, factor):
+        check_bandwidth(value, len(X))
+        return TruncatedGaussian(graph, name, value, factor, psd, n_threads)
+
+    if bandwidth not in ("auto", "local"):
+        value = _resolve(X, bandwidth, n_threads)
+        return [truncated(_name(value), value, None)]
+    scales = check_positive(neighbours.scales, X, bandwidth)
+    if bandwidth == "local":
+        return [truncated("local", LOCAL_FACTOR * scales, LOCAL_FACTOR)]
+    return [
+        truncated(f"{factor:.3g} of the scales", factor * scales, factor)
+        for factor in FACTORS
+    ]
+
+
+def _name(bandwidth):
+    return "local" if np.ndim(bandwidth) else f"bandwidth {bandwidth:.4g}"
 
 
 def _resolve(X, bandwidth, n_threads):

@@ -5,7 +5,7 @@
 "entropy"      mean entropy of softmax(row / 0.1), rows of unit length, rotated to the
                axes: how decided the embedding is
 "paper"        mean entropy of softmax(row) for the rows of Y with Y'DY = I, as printed
-"cut"          mean normalised cut of the labels in the graph of K, weights left out
+"cut"          mean of cut / volume of the clusters in the graph of K, without weights
 "stability"    1 - adjusted Rand index between the labels of one half of a sample and
                the votes of the other half's clusters for it, mean over three samples
 =============  =======================================================================
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, softmax
 from sklearn.metrics import adjusted_rand_score
 
-from cdsk._steps.labels import assign_labels, normalised_cut, rotated_to_axes
+from cdsk._steps.labels import assign_labels, cut_ratios, rotated_to_axes
 
 CRITERIA = ("entropy", "paper", "cut", "stability")
 
@@ -63,30 +63,37 @@ class LambdaChoice:
 
 
 def choose_lambda(
-    make_kernel, fit, n_samples, n_clusters, *, grid, sample, criterion, n_init, rng
+    X, candidates, fit, n_clusters, *, grid, sample, criterion, n_init, rng
 ):
-    """Return the ``LambdaChoice`` for n_samples points.
+    """Return the ``LambdaChoice`` for the points X, or a kernel matrix of them.
 
     Parameters
     ----------
-    make_kernel : callable
-        ``make_kernel(rows)`` is the kernel of the points with these indices.
+    X : ndarray of shape (n_samples, n_features) or (n_samples, n_samples)
+        Data.
+    candidates : callable
+        ``candidates(X, rows)`` are the kernels of these points of X; of several the one
+        in the middle is judged.
     fit : callable
-        ``fit(kernel, lam)`` returns the ``Fit`` of a kernel, lam in the estimator's
-        unit.
-    n_samples, n_clusters : int
-        Sizes of the problem.
-    grid, sample, criterion, n_init
+        ``fit(kernel, lam)`` returns the ``Fit`` of a kernel.
+    n_clusters, grid, sample, criterion, n_init
         As in ``select_lambda``, checked.
     rng : RandomState
         Draws the samples and starts k-means.
     """
     grid = np.array(grid, dtype=np.float64)
+    n_samples = len(X)
     fewest = max(FEWEST_POINTS, FEWEST_PER_CLUSTER * n_clusters)
     size = min(max(round(sample * n_samples), fewest), n_samples)
 
-    def label(columns):
-        return assign_labels(columns, "kmeans", n_init=n_init, random_state=rng)
+    def make_kernel(rows):
+        tried = candidates(X, rows)
+        return tried[len(tried) // 2].kernel()
+
+    def label(fit):
+        return assign_labels(
+            fit.embedding.vectors, "kmeans", n_init=n_init, random_state=rng
+        )
 
     if criterion == "stability":
         if n_samples < 2 * n_clusters:
@@ -102,28 +109,28 @@ def choose_lambda(
         curve = np.mean(curves, axis=0)
     else:
         kernel = make_kernel(np.sort(rng.permutation(n_samples)[:size]))
-        measure = {"entropy": _entropy, "paper": _paper_entropy}.get(criterion)
+        measure = {
+            "entropy": lambda fit: _entropy(fit.embedding),
+            "paper": lambda fit: _paper_entropy(fit.embedding),
+            "cut": lambda fit: np.mean(cut_ratios(kernel, label(fit))),
+        }[criterion]
         fits = [fit(kernel, lam) for lam in grid]
-        if measure is None:
-            curve = [normalised_cut(kernel, label(f.embedding.columns)) for f in fits]
-        else:
-            curve = [measure(f.embedding) for f in fits]
-    curve = np.array(curve)
+        curve = np.array([measure(one) for one in fits])
     best = float(grid[curve == curve.min()].min())
     return LambdaChoice(best, grid, curve, criterion, size)
 
 
 def _entropy(embedding):
-    return _mean_entropy(rotated_to_axes(embedding.columns) / TEMPERATURE)
+    return _mean_entropy(rotated_to_axes(embedding.vectors) / TEMPERATURE)
 
 
 def _paper_entropy(embedding):
-    return _mean_entropy(embedding.columns * embedding.lengths)
+    return _mean_entropy(embedding.vectors * embedding.lengths)
 
 
-def _mean_entropy(columns):
-    """Mean over the points of the entropy of the softmax of their rows."""
-    return float(np.mean(np.sum(entr(softmax(columns, axis=0)), axis=0)))
+def _mean_entropy(vectors):
+    """Mean over the points of the entropy of the softmax of their coordinates."""
+    return float(np.mean(np.sum(entr(softmax(vectors, axis=0)), axis=0)))
 
 
 def _instability(make_kernel, fit, label, grid, rows, n_clusters):
@@ -135,11 +142,9 @@ def _instability(make_kernel, fit, label, grid, rows, n_clusters):
     curve = []
     for lam in grid:
         teacher, pupil = fit(first, lam), fit(second, lam)
-        labels = label(teacher.embedding.columns)
+        labels = label(teacher)
         members = (labels == np.arange(n_clusters)[:, np.newaxis]) * teacher.weights
         votes = np.einsum("yi,ij->yj", members, between)
         transferred = np.argmax(votes, axis=0)
-        curve.append(
-            1.0 - adjusted_rand_score(label(pupil.embedding.columns), transferred)
-        )
+        curve.append(1.0 - adjusted_rand_score(label(pupil), transferred))
     return curve

@@ -22,16 +22,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 
 from cdsk._choices.candidates import NEIGHBOURS
 from cdsk._choices.representation import check_whiten, represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
-from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
+from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._runtime import one_thread_if_forked
-from cdsk._steps.embedding import NEGLIGIBLE_EDGE, spectral_step
+from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.labels import assign_labels
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import check_integer, check_points
@@ -149,6 +149,8 @@ def suggest_n_clusters(
         X = representation.transform(X, n_threads)
         embeddings = _embeddings(X, largest + 1, rng, n_threads)
         partitions = [_partitions(embedding, candidates) for embedding in embeddings]
+    for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
+        warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
     eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
     gaps = _gaps(eigenvalues, candidates, SMALLEST_CUT / len(X))
     scores = gaps.mean(axis=0)
@@ -193,7 +195,7 @@ def _embeddings(X, n_vectors, rng, n_threads):
     scales = graph.neighbours.scales
     if not scales.all():
         raise ValueError(f"X must hold different points; got {len(X)} equal ones.")
-    embeddings = []
+    embeddings: list[Embedding] = []
     for factor in FACTORS:
         similarity = _without_outliers(graph.kernel(factor * scales, n_threads))
         start = embeddings[-1] if embeddings else None
@@ -208,29 +210,25 @@ def _without_outliers(kernel):
     everything, but so few points make no cluster.
     """
     uniform = np.full(kernel.n, 1.0 / kernel.n)
-    # with uniform weights the similarity is a multiple of K for every lambda
+    # with uniform weights the similarity is a multiple of K for every penalty
     similarity = kernel.similarity(uniform, 1.0)
-    _, label = similarity.components(NEGLIGIBLE_EDGE)
+    _, label = similarity.components()
     kept = np.bincount(label)[label] > SCALE_NEIGHBOUR
     if kept.all() or not kept.any():
         return similarity
-    only = sparse.diags_array(kept.astype(float))
-    matrix = sparse.csr_array(only @ kernel.matrix @ only)
-    return SparseKernel(matrix, kernel.n_threads, kernel.neighbours).similarity(
-        uniform, 1.0
-    )
+    return kernel.restricted_to(kept).similarity(uniform, 1.0)
 
 
 def _partitions(embedding, candidates):
     """Partition for every candidate, from its share of the eigenvectors."""
-    vectors = embedding.columns * embedding.lengths
+    coordinates = embedding.vectors * embedding.lengths
     partitions = []
     for c in candidates:
-        columns = vectors[:c]
+        vectors = coordinates[:c]
         # of more than c components some have no row; they count as one with the first
-        columns = columns / np.maximum(np.linalg.norm(columns, axis=0), _TINY)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
         partitions.append(
-            assign_labels(columns, "cluster_qr", n_init=1, random_state=None)
+            assign_labels(vectors, "cluster_qr", n_init=1, random_state=None)
         )
     return partitions
 

@@ -42,6 +42,9 @@ class Choice:
         Effective number of clusters beyond the first over n_clusters - 1, from 0 to 1.
     agreement : ndarray of shape (n_candidates, n_candidates)
         Adjusted Rand index of every two candidates.
+    resolved : ndarray of bool, shape (n_candidates,)
+        Whether the eigenvectors of a candidate were found. One that was not has no vote
+        and cannot win, unless all are like it.
     chosen : int
         Index of the winner.
     """
@@ -50,12 +53,15 @@ class Choice:
     scores: NDArray[np.float64]
     balance: NDArray[np.float64]
     agreement: NDArray[np.float64]
+    resolved: NDArray[np.bool_]
     chosen: int
 
 
-def choose(names, partitions, n_clusters):
+def choose(names, partitions, n_clusters, resolved=None):
     """The ``Choice`` among partitions into at most ``n_clusters`` clusters."""
     size = len(partitions)
+    resolved = np.ones(size, dtype=bool) if resolved is None else np.array(resolved)
+    in_play = resolved if resolved.any() else ~resolved
     balance = np.array([_balance(labels, n_clusters) for labels in partitions])
     agreement = np.eye(size)
     for i in range(size):
@@ -65,14 +71,18 @@ def choose(names, partitions, n_clusters):
             )
     # the tiny one: all may have put every point in one cluster
     votes = np.maximum(agreement, 0.0) ** POWER
-    scores = votes @ balance / max(balance.sum(), np.finfo(float).tiny)
+    counted = balance * in_play
+    scores = votes @ counted / max(counted.sum(), np.finfo(float).tiny)
     # the first of equal ones, rounding aside
-    chosen = int(np.flatnonzero(scores >= scores.max() - 1e-12)[0])
-    return Choice(tuple(names), scores, balance, agreement, chosen)
+    best = scores[in_play].max()
+    chosen = int(np.flatnonzero(in_play & (scores >= best - 1e-12))[0])
+    return Choice(tuple(names), scores, balance, agreement, resolved, chosen)
 
 
 def _balance(labels, n_clusters):
-    """(exp(entropy of the cluster sizes) - 1) / (n_clusters - 1)."""
+    """(exp(entropy of the cluster sizes) - 1) / (n_clusters - 1); 1 for one cluster."""
+    if n_clusters == 1:
+        return 1.0
     share = np.bincount(labels) / len(labels)
     share = share[share > 0]
     effective = np.exp(-np.sum(share * np.log(share)))

@@ -76,7 +76,7 @@ def _section(title, paragraphs):
 
 def _data(model):
     n, d = len(model.labels_), model.n_features_in_
-    if _asked(model, "kernel") == "precomputed":
+    if model.params_["kernel"] == "precomputed":
         return [f"{n} points, given by their kernel matrix"]
     representation = model.representation_
     m = representation.n_components
@@ -93,13 +93,7 @@ def _data(model):
 
 
 def _kernel(model):
-    choice = model.choice_
-    name = choice.names[choice.chosen]
-    if model.bandwidth_ is None:
-        return [name]
-    kernel = f"Gaussian, {name}"
-    if _asked(model, "bandwidth") == "auto" or _asked(model, "n_neighbors") is not None:
-        kernel += ", between nearest neighbours"
+    choice, kernel = model.choice_, model.kernel_
     if np.ndim(model.bandwidth_):
         low, middle, high = np.quantile(model.bandwidth_, [0, 0.5, 1])
         kernel += f"; bandwidths {low:.3g} to {high:.3g}, median {middle:.3g}"
@@ -114,8 +108,9 @@ def _curve(choice):
         score = choice.scores[i]
         bar = "#" * round(_BAR * max(score, 0.0))
         mark = ">" if i == choice.chosen else " "
+        note = bar if choice.resolved[i] else "unresolved"
         lines.append(
-            f"{mark} {name:<{width}}  {score:5.3f}  {choice.balance[i]:7.3f}  {bar}"
+            f"{mark} {name:<{width}}  {score:5.3f}  {choice.balance[i]:7.3f}  {note}"
         )
     return lines
 
@@ -226,7 +221,7 @@ def _warnings(model):
 def _warn_of_clusters(model):
     labels = model.labels_
     size, share = np.bincount(labels), np.bincount(labels, weights=model.weights_)
-    n_clusters = _asked(model, "n_clusters")
+    n_clusters = model.params_["n_clusters"]
     if len(size) < n_clusters:
         yield f"{n_clusters} clusters were asked for, {len(size)} were found."
     tiny = np.flatnonzero(size < TINY * len(labels) / n_clusters)
@@ -264,22 +259,17 @@ def _warn_of_choice(model):
 
 def _warn_of_convergence(model):
     if not model.converged_:
-        fall, max_iter = -np.diff(model.history_)[-1], _asked(model, "max_iter")
+        fall, max_iter = -np.diff(model.history_)[-1], model.params_["max_iter"]
         yield (
             f"The rounds ended at max_iter={max_iter} while the merit still fell by "
             f"{fall:.1e}."
         )
-    qp_tol = _asked(model, "qp_tol")
+    qp_tol = model.params_["qp_tol"]
     if model.qp_gap_ > qp_tol:
         yield f"KKT gap of the weights above qp_tol={qp_tol:.1e}."
 
 
 _CHECKS = (_warn_of_clusters, _warn_of_margins, _warn_of_choice, _warn_of_convergence)
-
-
-def _asked(model, name):
-    """A parameter as it was when the model was fitted."""
-    return model._fitted_parameters[name]
 
 
 def _named(clusters):

@@ -12,6 +12,8 @@
 =============  =======================================================================
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.spatial.distance import pdist
 
@@ -33,7 +35,7 @@ def _spread(distances):
     return 0.0 if spread <= 1e-12 * np.mean(distances) else spread
 
 
-_STATISTICS = {
+_STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
     "variance": lambda distances: _spread(distances) ** 2,
     "std": _spread,
     "median": np.median,

@@ -1,80 +1,138 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel matrix held in memory, behind the interface the rest of the package uses.
+"""The kernel matrix held in memory, and its similarity as an operator.
 
-Any kernel that offers the members of ``DenseKernel`` fits behind it: size, diagonal,
-row, row sums and products with columns, all without the diagonal where noted, plus
-compiled rows for the QP solver, the connected components of its similarity graph, and
-the negative part that makes |K| = K + 2 K- of an indefinite one (indefinite.py). Columns are
-passed as the rows of a C-contiguous (m, n) array.
+S is never formed: with b = 1 - penalty alpha,
+
+    S v = 2 [alpha o (K v) + b o K (alpha o v)],
+
+one product of K with two vectors, or with one where all weights are equal. Every term
+is non-negative, so degrees lose no digits. An indefinite K = K+ - K- adds -4 penalty
+alpha o K- (alpha o v) and may make entries negative, which are set to 0 by a sparse
+matrix that is added to S (indefinite.py).
 """
-
-from functools import cached_property
 
 import numpy as np
 
-from cdsk import _kernel
+from cdsk import _rows
 from cdsk._kernels.indefinite import NegativePart
+from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
+from cdsk._kernels.matrix import SymmetricMatrix
 from cdsk._kernels.neighbours import nearest_among
-from cdsk._kernels.similarity import Similarity
-from cdsk._rows import StoredRows
 
 
-class DenseKernel:
+class DenseKernel(SymmetricMatrix, Kernel):
     """A symmetric non-negative n x n matrix K, the only n x n array of a fit.
 
-    ``points`` are the data K was made from, None if they are not known. ``negative`` is
-    empty, as of a semi-definite K, until it is set.
+    ``negative`` is the negative part of an indefinite K; None if K is semi-definite.
     """
 
-    def __init__(self, K, n_threads, points=None):
-        self.K = K
-        self.n = K.shape[0]
-        self.n_threads = n_threads
+    def __init__(
+        self,
+        K,
+        n_threads,
+        points=None,
+        negative=None,
+        remedy="a kernel with larger values",
+    ):
+        super().__init__(K, n_threads)
         self.points = points
-        self.negative = NegativePart.none(self.n)
-
-    @cached_property
-    def diagonal(self):
-        """K_ii as float64."""
-        return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
-
-    @cached_property
-    def row_sums(self):
-        """Sums of the rows without their diagonal entries."""
-        return self.product(np.ones((1, self.n)))[0]
+        self.remedy = remedy
+        self.negative = NegativePart.none(self.n) if negative is None else negative
+        self.n_negative = self.negative.rank
 
     def as_array(self):
-        """K as an n x n array."""
+        """K itself."""
         return self.K
 
-    def row(self, i):
-        """Row i, diagonal entry included."""
-        return self.K[i]
+    @property
+    def absolute_diagonal(self):
+        """Diagonal of |K|."""
+        return self.diagonal + 2.0 * self.negative.diagonal
 
-    def product(self, columns):
-        """(K - diag K) times each row of ``columns`` (m, n)."""
-        out = np.empty_like(columns)
-        _kernel.product(self.K, columns, out, self.n_threads)
-        return out
+    def absolute_product(self, vectors):
+        """Off-diagonal |K| times each vector (m, n)."""
+        product = self.product(vectors)
+        if self.n_negative:
+            product += 2.0 * self.negative.product(vectors)
+        return product
 
-    def similarity(self, weights, lam):
-        """The discriminative similarity for some weights; ``lam`` is the paper's."""
-        return Similarity(self, weights, lam)
+    def absolute_rows(self):
+        """Compiled access to the rows of |K|."""
+        return self.negative.absolute_rows(self.rows())
 
-    def rows(self):
-        """Compiled access to the rows, diagonal entries included."""
-        return StoredRows(self.K)
+    def similarity(self, weights, penalty):
+        """The discriminative similarity for some weights."""
+        return DenseSimilarity(self, weights, penalty)
 
-    def components(self, weights, lam, degrees, negligible):
-        """Number and labels of the components of the similarity graph."""
-        return _kernel.components(self.K, weights, lam, degrees, negligible)
+
+class DenseSimilarity(Similarity):
+    """S of a ``DenseKernel``, by products with K."""
+
+    is_sparse = False
+
+    def __init__(self, kernel, weights, penalty):
+        self.n = kernel.n
+        self.n_threads = kernel.n_threads
+        self.remedy = kernel.remedy
+        self._kernel = kernel
+        self._weights = weights
+        self._penalty = penalty
+        # alpha <= 1 / penalty up to rounding
+        self._rest = np.maximum(1.0 - penalty * weights, 0.0)
+        self._uniform = bool((weights == weights[0]).all())
+        k_weights = (
+            weights * kernel.row_sums
+            if self._uniform
+            else kernel.product(weights[np.newaxis])[0]
+        )
+        degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
+        self._clipped = kernel.negative.clipped(
+            kernel.rows(), weights, penalty, degrees
+        )
+        self.n_clipped = self._clipped.nnz // 2
+        self._set_degrees(degrees + self._negative_product(np.ones((1, self.n)))[0])
+
+    def normalised_product(self, vectors):
+        """D^-1/2 S D^-1/2 times each vector (m, n)."""
+        scaled = vectors * self._inverse_root
+        product = self._positive_product(scaled)
+        return (product + self._negative_product(scaled)) * self._inverse_root
+
+    def _positive_product(self, vectors):
+        """What K adds to S times each vector."""
+        if self._uniform:
+            factor = 2.0 * self._weights[0] * (1.0 + self._rest[0])
+            return factor * self._kernel.product(vectors)
+        m = len(vectors)
+        both = self._kernel.product(np.concatenate([vectors, vectors * self._weights]))
+        return 2.0 * (self._weights * both[:m] + self._rest * both[m:])
+
+    def _negative_product(self, vectors):
+        """What K- and the clipped entries add to S times each vector."""
+        if not self._kernel.n_negative:
+            return np.zeros_like(vectors)
+        product = self._kernel.negative.product(vectors * self._weights)
+        clipped = (self._clipped @ vectors.T).T
+        return clipped - 4.0 * self._penalty * self._weights * product
+
+    def components(self):
+        """Number and labels of the components, negligible edges left out."""
+        return _rows.components(
+            self._kernel.rows(),
+            self._kernel.negative.rows,
+            self._weights,
+            self._penalty,
+            self.degrees,
+            NEGLIGIBLE_EDGE,
+        )
 
     def nearest(self, points, candidates):
-        """For each index in ``points`` the nearest index in ``candidates``.
+        """For each index in ``points`` the nearest one in ``candidates``.
 
         By distance where the data are known, since the kernel of far points is zero;
         else the most similar one.
         """
-        if self.points is None:
-            return candidates[np.argmax(self.K[np.ix_(points, candidates)], axis=1)]
-        return nearest_among(self.points, points, candidates, self.n_threads)
+        kernel = self._kernel
+        if kernel.points is None:
+            return candidates[np.argmax(kernel.K[np.ix_(points, candidates)], axis=1)]
+        return nearest_among(kernel.points, points, candidates, self.n_threads)

@@ -5,12 +5,12 @@ The eigen-decomposition splits a symmetric K into K+ - K-, both semi-definite (t
 paper's Lemma on the decomposition of a similarity), and |K| = K+ + K- = K + 2 K-. CDS
 regularises with |K| in the place of K:
 
-    S_ij = 2 (alpha_i + alpha_j) K_ij - 2 lam alpha_i alpha_j |K|_ij
-    minimise  q'a + lam a'(|K| o G)a,      q_i = sum_j K_ij (1 - 2 G_ij)
+    S_ij = 2 (alpha_i + alpha_j) K_ij - 2 penalty alpha_i alpha_j |K|_ij
+    minimise  q'a + penalty a'(|K| o G)a,      q_i = sum_j K_ij (1 - 2 G_ij)
 
 and |K| o G is semi-definite, so the weight step is convex for every K. For a
 semi-definite K the negative part is empty and both are the formulas of CDSK: there is
-one code for both, in which every kernel has a ``NegativePart``, usually of rank 0.
+one code for both, in which a dense kernel has a ``NegativePart``, usually of rank 0.
 
 K- = F'F is kept by its factor F (r, n), one row per negative eigenvalue. Products and
 rows of |K| then cost O(nr) more than those of K, and the fit has no second n x n array.
@@ -24,12 +24,13 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import eigh
 
 from cdsk import _rows
 from cdsk._block import combine, inner
+from cdsk._kernels.matrix import is_semidefinite
+from cdsk._linalg.block_lanczos import GUARDS, leading_by_block_lanczos
 from cdsk._runtime import check_memory, one_blas_thread
-from cdsk._steps.block_lanczos import GUARDS, leading_eigenpairs
 
 # Relative to the largest row sum of K, a bound of the spectrum. Eigenvalues above minus
 # this are taken for 0, which changes |K| by at most twice as much. It moves the
@@ -74,9 +75,9 @@ class NegativePart:
         self.n_threads = n_threads
 
     @classmethod
-    def none(cls, n, n_threads=1):
+    def none(cls, n):
         """The negative part of a semi-definite kernel of size n."""
-        return cls(np.empty((0, n)), n_threads)
+        return cls(np.empty((0, n)), 1)
 
     @property
     def rank(self):
@@ -89,130 +90,119 @@ class NegativePart:
         return np.einsum("rn,rn->n", self.factor, self.factor)
 
     @cached_property
-    def _rows(self):
-        """Compiled rows of K-."""
+    def rows(self):
+        """Compiled rows of K-; None if it is empty."""
+        if not self.rank:
+            return None
         if self.rank <= _STORED_FROM * self.factor.shape[1]:
             return _rows.NegativeRows(self.factor, np.ascontiguousarray(self.factor.T))
         with one_blas_thread():
             return _rows.NegativeRows(self.factor.T @ self.factor)
 
-    def product(self, columns):
-        """(K- - diag K-) times each row of ``columns`` (m, n)."""
-        if not self.rank:
-            return np.zeros_like(columns)
-        coefficients = inner(self.factor, np.ascontiguousarray(columns), self.n_threads)
-        return combine(coefficients, self.factor, self.n_threads) - (
-            self.diagonal * columns
-        )
+    def product(self, vectors):
+        """Off-diagonal K- times each vector (m, n)."""
+        coefficients = inner(self.factor, np.ascontiguousarray(vectors), self.n_threads)
+        product = combine(coefficients, self.factor, self.n_threads)
+        return product - self.diagonal * vectors
 
     def absolute_rows(self, rows):
         """Compiled rows of |K|, given those of K."""
-        if not self.rank:
-            return rows
-        return _rows.AbsoluteRows(rows, self._rows)
+        return _rows.AbsoluteRows(rows, self.rows) if self.rank else rows
 
-    def clipped(self, rows, weights, lam, degrees):
+    def clipped(self, rows, weights, penalty, degrees):
         """Sparse matrix of minus the negative entries of S, its diagonal left out.
 
         S plus this matrix is max(S, 0). A pair with K_ij >= 2 K-_ij is never in it as
-        long as weights are at most 1 / lam, since then S_ij >= 2 max(alpha_i, alpha_j)
-        (K_ij - 2 K-_ij). Entries that are negligible beside ``degrees`` are left out;
-        there would be many.
+        long as weights are at most 1 / penalty, since then S_ij >= 2 max(alpha_i,
+        alpha_j) (K_ij - 2 K-_ij). Entries that are negligible beside ``degrees`` are
+        left out; there would be many.
         """
         n = self.factor.shape[1]
         if not self.rank:
             return sparse.csr_array((n, n))
         i, j, values = _rows.clipped_pairs(
-            rows, self._rows, weights, lam, degrees, _NEGLIGIBLE_ENTRY
+            rows, self.rows, weights, penalty, degrees, _NEGLIGIBLE_ENTRY
         )
         ends = np.concatenate([i, j]), np.concatenate([j, i])
         return sparse.csr_array((np.tile(values, 2), ends), shape=(n, n))
 
-    def components(self, rows, weights, lam, degrees, negligible):
-        """Number and labels of the components of the graph of max(S, 0); r > 0."""
-        return _rows.components(rows, self._rows, weights, lam, degrees, negligible)
+
+def split(matrix, psd):
+    """``NegativePart`` of a ``SymmetricMatrix`` of non-negative entries.
+
+    If ``psd``, there is none; None looks whether there is one.
+    """
+    if psd or (psd is None and _shows_no_negative_part(matrix)):
+        return NegativePart.none(matrix.n)
+    return negative_part(matrix)
 
 
-def split(kernel, psd, rng):
-    """``NegativePart`` of a kernel: not asked for if psd, looked for if it is None."""
-    if psd or (psd is None and is_semidefinite(kernel, rng)):
-        return NegativePart.none(kernel.n)
-    return negative_part(kernel, rng)
-
-
-def is_semidefinite(kernel, rng):
+def _shows_no_negative_part(matrix):
     """True if no eigenvalue of K is below minus ``NEGLIGIBLE`` times the bound.
 
-    By a Cholesky factorisation, n^3 / 3 operations and one more n x n array; where that
-    is too much, by the smallest Ritz value. One that is negative is a proof, so that a
-    short search comes first.
+    By a Cholesky factorisation; where that is too much, by the smallest Ritz value. One
+    that is negative is a proof, so that a short search comes first.
     """
-    none = np.empty((0, kernel.n))
-    if kernel.n <= _LARGEST_DENSE:
-        return _factorises(kernel, none)
-    minus = _Minus(kernel)
-    found = _search(
-        minus, none, 1, none, NEGLIGIBLE, _column_budget(kernel.n) // 10, rng
-    )
+    none = np.empty((0, matrix.n))
+    if matrix.n <= _LARGEST_DENSE:
+        return _factorises(matrix, none)
+    minus = _Minus(matrix)
+    found = minus.search(none, 1, none, NEGLIGIBLE, _column_budget(matrix.n) // 10)
     if found.values[0] <= NEGLIGIBLE < found.residuals[0]:
-        found = _search(
-            minus, found.vectors, 1, none, NEGLIGIBLE, minus.columns_left, rng
-        )
+        found = minus.search(found.vectors, 1, none, NEGLIGIBLE, minus.columns_left)
     return bool(found.values[0] <= NEGLIGIBLE)
 
 
-def negative_part(kernel, rng):
-    """``NegativePart`` of a kernel that may be indefinite.
+def negative_part(matrix):
+    """``NegativePart`` of a matrix that may be indefinite.
 
     Eigenvalues above minus ``NEGLIGIBLE`` times the bound count as 0. The block method
     is tried first; it succeeds if the negative eigenvalues are few and apart from 0.
     """
     factor = None
-    if kernel.n > _SMALL:
-        factor = _factor_by_block_method(kernel, rng)
-    if factor is None and kernel.n > _LARGEST_DENSE:
-        _refuse(kernel.n)
+    if matrix.n > _SMALL:
+        factor = _factor_by_block_method(matrix)
+    if factor is None and matrix.n > _LARGEST_DENSE:
+        _refuse(matrix.n)
     if factor is None:
-        factor = _factor_by_lapack(kernel)
+        factor = _factor_by_lapack(matrix)
     # a point without neighbours is a component of its own: K- is 0 there but for noise
-    factor[:, kernel.row_sums == 0] = 0.0
-    return NegativePart(factor, kernel.n_threads)
+    factor[:, matrix.row_sums == 0] = 0.0
+    return NegativePart(factor, matrix.n_threads)
 
 
-def _factor_by_block_method(kernel, rng):
+def _factor_by_block_method(matrix):
     """The factor F of K- = F'F, or None where it takes too many products.
 
     A search that need not converge shows negative eigenvalues, which are then refined.
     They are complete if K + F'F factorises; or, where a factorisation is too much, if
     the search converged and its last eigenvalue is not negative.
     """
-    minus = _Minus(kernel)
-    certified = kernel.n <= _LARGEST_DENSE
-    values, vectors = np.empty(0), np.empty((0, kernel.n))
+    minus = _Minus(matrix)
+    certified = matrix.n <= _LARGEST_DENSE
+    values, vectors = np.empty(0), np.empty((0, matrix.n))
     batch = _FIRST_BATCH
     while minus.columns_left > 0:
-        found = _search(
-            minus, vectors[:0], batch, vectors, NEGLIGIBLE, minus.columns_left // 3, rng
+        found = minus.search(
+            vectors[:0], batch, vectors, NEGLIGIBLE, minus.columns_left // 3
         )
         negative = found.values > NEGLIGIBLE
         complete = found.residuals.max() <= NEGLIGIBLE and not negative.all()
         if negative.any():
-            found = _search(
-                minus,
+            found = minus.search(
                 found.vectors[negative],
                 np.count_nonzero(negative),
                 vectors,
                 _TOLERANCE,
                 minus.columns_left,
-                rng,
                 in_pace=True,
             )
             if found.residuals.max() > _TOLERANCE:
                 return None
             values = np.concatenate([values, found.values])
             vectors = np.concatenate([vectors, found.vectors])
-        factor = np.sqrt(minus.bound * values)[:, np.newaxis] * vectors
-        if complete or (certified and _factorises(kernel, factor)):
+        factor = np.sqrt(matrix.bound * values)[:, np.newaxis] * vectors
+        if complete or (certified and _factorises(matrix, factor)):
             return factor
         if not negative.any():
             return None
@@ -221,79 +211,60 @@ def _factor_by_block_method(kernel, rng):
 
 
 class _Minus:
-    """The operator -K / bound on rows, which counts how many it may still take."""
+    """The operator -K / bound, which counts how many vectors it may still take."""
 
-    def __init__(self, kernel):
-        self.kernel = kernel
-        self.bound = _bound(kernel)
-        self.columns_left = _column_budget(kernel.n)
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.columns_left = _column_budget(matrix.n)
+        # the same for every call, so that a kernel can be made again
+        self._rng = np.random.RandomState(0)
 
-    def __call__(self, columns):
-        self.columns_left -= len(columns)
-        product = self.kernel.product(columns) + self.kernel.diagonal * columns
-        return product / -self.bound
+    def __call__(self, vectors):
+        self.columns_left -= len(vectors)
+        product = self.matrix.product(vectors) + self.matrix.diagonal * vectors
+        return product / -self.matrix.bound
+
+    def search(self, start, k, known, tol, max_columns, *, in_pace=False):
+        """K leading eigenpairs from a start that is filled up with random vectors."""
+        width = k + GUARDS
+        guards = self._rng.standard_normal((width - len(start), self.matrix.n))
+        return leading_by_block_lanczos(
+            self,
+            np.concatenate([start, guards]),
+            k,
+            known=known,
+            tol=tol,
+            max_steps=max_columns // width,
+            n_threads=self.matrix.n_threads,
+            in_pace=in_pace,
+        )
 
 
-def _search(minus, start, k, known, tol, max_columns, rng, *, in_pace=False):
-    """K leading eigenpairs from a start that is filled up with random vectors."""
-    width = k + GUARDS
-    guards = rng.standard_normal((width - len(start), start.shape[1]))
-    return leading_eigenpairs(
-        minus,
-        np.concatenate([start, guards]),
-        k,
-        known=known,
-        tol=tol,
-        max_steps=max_columns // width,
-        n_threads=minus.kernel.n_threads,
-        in_pace=in_pace,
-    )
-
-
-def _factorises(kernel, factor):
+def _factorises(matrix, factor):
     """True if K + F'F, with what is negligible added to the diagonal, is definite."""
-    n = kernel.n
     check_memory(
-        (2 if len(factor) else 1) * 8 * n * n,
+        (2 if len(factor) else 1) * 8 * matrix.n**2,
         "Testing if a similarity is positive semi-definite",
         "Use fewer points, or psd=True, which makes no test.",
     )
-    matrix = _matrix(kernel)
+    copy = matrix.K.astype(np.float64)
     if len(factor):
-        matrix += factor.T @ factor
-    matrix.flat[:: n + 1] += NEGLIGIBLE * _bound(kernel)
-    try:
-        cholesky(matrix, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True
+        copy += factor.T @ factor
+    return is_semidefinite(copy, NEGLIGIBLE * matrix.bound)
 
 
-def _bound(kernel):
-    """The largest row sum, a bound of the eigenvalues."""
-    return float(np.max(kernel.row_sums + np.abs(kernel.diagonal)))
-
-
-def _matrix(kernel):
-    """K as a new float64 array."""
-    matrix = np.empty((kernel.n, kernel.n))
-    for i in range(kernel.n):
-        matrix[i] = kernel.row(i)
-    return matrix
-
-
-def _factor_by_lapack(kernel):
+def _factor_by_lapack(matrix):
     """The factor F of K- = F'F from a dense eigen-decomposition."""
     check_memory(
-        3 * 8 * kernel.n**2,
+        3 * 8 * matrix.n**2,
         "Splitting an indefinite similarity into its positive and negative part",
         "Use fewer points, or psd=True, which uses the similarity as it is.",
     )
-    # One thread: the bits of the result must not depend on how many there are.
+    # One thread: the result must not depend on how many there are.
     with one_blas_thread():
         values, vectors = eigh(
-            _matrix(kernel),
-            subset_by_value=[-np.inf, -NEGLIGIBLE * _bound(kernel)],
+            matrix.K.astype(np.float64),
+            subset_by_value=[-np.inf, -NEGLIGIBLE * matrix.bound],
             overwrite_a=True,
             check_finite=False,
         )

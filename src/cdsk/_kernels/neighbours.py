@@ -50,7 +50,7 @@ class PointSearch:
     def nearest_to(self, new, k, n_threads=1):
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
         if self._tree is not None:
-            return self._ask_tree(new, k)
+            return self._ask(self._tree, new, k)
         # one dtype on both sides, the wider one
         dtype = np.result_type(new, self.X)
         new, X = (np.ascontiguousarray(a, dtype=dtype) for a in (new, self.X))
@@ -60,20 +60,20 @@ class PointSearch:
         """The same for each point of X among all but itself."""
         if self._tree is None:
             return _compare_all(self.X, self.X, k, n_threads, itself=True)
-        indices, distances = self._ask_tree(self.X, k + 1)
+        indices, distances = self._ask(self._tree, self.X, k + 1)
         dropped = indices == np.arange(len(self.X))[:, np.newaxis]
         # duplicates may have crowded a point out of its own neighbours
         dropped[~dropped.any(axis=1), -1] = True
         shape = len(self.X), k
         return indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
 
-    def _ask_tree(self, points, k):
+    def _ask(self, tree, points, k):
         indices = np.empty((len(points), k), dtype=np.intp)
         distances = np.empty((len(points), k))
         step = max(1, _PART // len(self.X))
         for i in range(0, len(points), step):
             part = slice(i, i + step)
-            distances[part], indices[part] = self._tree.query(points[part], k)
+            distances[part], indices[part] = tree.query(points[part], k)
         return indices, distances
 
 
@@ -87,10 +87,10 @@ def _compare_all(A, B, k, n_threads, itself=False):
 class Neighbours(PointSearch):
     """The k nearest neighbours of every point of X among the others.
 
-    ``robust`` keeps the scales of outliers down to twice the upper quartile of all
-    scales. With scales of their own, however large, a few outliers would be as similar
-    to each other as the points of a cluster are. A sparse cluster of more than a
-    quarter of the points keeps its scales.
+    ``robust`` caps the scales of outliers at twice the upper quartile of all scales.
+    With scales of their own, however large, a few outliers would be as similar to each
+    other as the points of a cluster are. A sparse cluster of more than a quarter of the
+    points keeps its scales.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Neighbours(PointSearch):
 
     @cached_property
     def scales(self):
-        """``own_scales`` kept down; zeros, as of duplicates, are the smallest other."""
+        """``own_scales`` capped; zeros, as of duplicates, are the smallest other."""
         scales = np.minimum(self.own_scales, self._largest_scale)
         positive = scales > 0
         if positive.any() and not positive.all():

@@ -36,6 +36,13 @@ class PairwiseKernel:
     kernel: str | Kernel
     parameters: Mapping[str, Any]
 
+    @property
+    def remedy(self) -> str:
+        """What makes its values larger."""
+        if self.kernel in ("laplacian", "chi2"):
+            return "a smaller gamma"
+        return "a kernel with larger values"
+
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Values of the kernel, refused unless there is one per pair of points."""
         if callable(self.kernel):

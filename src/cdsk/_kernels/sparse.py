@@ -6,7 +6,7 @@
 
 A narrow kernel vanishes beyond a few neighbours anyway; a wide one would let many far
 points outvote the few near ones. The neighbours are searched once for all bandwidths.
-Nothing here is n x n: memory is O(nk), a product with m columns costs O(nkm).
+Nothing here is n x n: memory is O(nk), a product with m vectors costs O(nkm).
 
 Truncation can make K indefinite. The diagonal is then raised until it is not: K_ii is
 the similarity of a point to itself, which the spectral step leaves out, so only the
@@ -18,109 +18,100 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import splu
 
-from cdsk._kernels.indefinite import NegativePart
+from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
 from cdsk._kernels.neighbours import nearest_among
-from cdsk._kernels.similarity import SMALLEST_DEGREE
+from cdsk._linalg.banded import BandOrder
+from cdsk._linalg.eigsh import largest_eigenvalue
 from cdsk._rows import SparseRows
-from cdsk._runtime import check_memory, one_blas_thread
-from cdsk._steps.block_lanczos import GUARDS, leading_eigenpairs
-
-# The smallest eigenvalue is found to this accuracy, and the diagonal raised by as much
-# more.
-_EIGENVALUE_TOLERANCE = 1e-3
-_MAX_BLOCK_PRODUCTS = 200
-
-# Points and features up to which a similarity is factorised at once. Measured, 20
-# neighbours: 1000 points of 768 features 0.05 s, 4000 of 50 features 6 s against 0.4 s
-# by products; 20 000 points of 2 features 1 s against more than 40 s by products.
-SMALL, FEW_FEATURES = 1000, 5
+from cdsk._runtime import check_memory
 
 
 class NeighbourGraph:
     """Pairs of neighbours and their squared distances, shared by all kernels of X."""
 
     def __init__(self, neighbours):
-        n, k = neighbours.indices.shape
-        i = np.repeat(np.arange(n), k)
-        j = neighbours.indices.ravel()
-        # both directions of every pair; the same pair may come twice
-        keys = np.concatenate([i * n + j, j * n + i])
-        key, first = np.unique(keys, return_index=True)
-        self.i, self.j = key // n, key % n
-        self.squared = np.tile(neighbours.distances.ravel() ** 2, 2)[first]
         self.neighbours = neighbours
+
+    @cached_property
+    def _squared(self):
+        """Symmetric sparse matrix of squared distances, both directions of a pair."""
+        n, k = self.neighbours.indices.shape
+        i = np.repeat(np.arange(n), k)
+        j = self.neighbours.indices.ravel()
+        # the same pair may come twice
+        key, first = np.unique(
+            np.concatenate([i * n + j, j * n + i]), return_index=True
+        )
+        squared = np.tile(self.neighbours.distances.ravel() ** 2, 2)[first]
+        ends = np.searchsorted(key, n * np.arange(n + 1))
+        return sparse.csr_array((squared, key % n, ends), shape=(n, n))
+
+    @cached_property
+    def _order(self):
+        return BandOrder(self._squared)
+
+    def __getstate__(self):
+        # the rest is made again where it is needed
+        return {"neighbours": self.neighbours}
 
     def kernel(self, bandwidth, n_threads):
         """The Gaussian kernel with one bandwidth, or one per point."""
-        bandwidth = np.broadcast_to(bandwidth, len(self.neighbours.X))
-        exponent = self.squared / (2.0 * bandwidth[self.i] * bandwidth[self.j])
-        return self._kernel(np.exp(-exponent), n_threads)
+        squared = self._squared
+        bandwidth = np.broadcast_to(bandwidth, squared.shape[0])
+        both = (
+            np.repeat(bandwidth, np.diff(squared.indptr)) * bandwidth[squared.indices]
+        )
+        return self._kernel(np.exp(-squared.data / (2.0 * both)), n_threads)
 
     def indicator(self, n_threads):
         """The kernel that is 1 for every pair of neighbours."""
-        return self._kernel(np.ones(len(self.i)), n_threads)
+        return self._kernel(np.ones(self._squared.nnz), n_threads)
 
     def _kernel(self, values, n_threads):
-        n = len(self.neighbours.X)
-        matrix = sparse.csr_array((values, (self.i, self.j)), shape=(n, n))
-        return SparseKernel(matrix, n_threads, self.neighbours)
+        pattern = self._squared
+        matrix = sparse.csr_array(
+            (values, pattern.indices, pattern.indptr), shape=pattern.shape
+        )
+        return SparseKernel(matrix, self._order, n_threads, self.neighbours.X)
 
 
-class SparseKernel:
-    """A symmetric non-negative sparse K; the interface is that of ``DenseKernel``.
+class SparseKernel(Kernel):
+    """A symmetric non-negative sparse K.
 
-    ``matrix`` holds K without its diagonal, which is 1 or what makes K semi-definite.
+    ``matrix`` holds K without its diagonal, which is 1 or what makes K semi-definite;
+    ``order`` is the ``BandOrder`` of its pattern.
     """
 
-    def __init__(self, matrix, n_threads, neighbours):
+    remedy = "a larger bandwidth or n_neighbors"
+
+    def __init__(self, matrix, order, n_threads, points):
         self.matrix = matrix
+        self.order = order
         self.n = matrix.shape[0]
         self.n_threads = n_threads
-        self.neighbours = neighbours
-        # none: the diagonal makes K semi-definite
-        self.negative = NegativePart.none(self.n)
-
-    @property
-    def points(self):
-        """The data K was made from."""
-        return self.neighbours.X
+        self.points = points
 
     @cached_property
     def diagonal(self):
         """K_ii: 1, or the least number that makes K positive semi-definite."""
-        value = 1.0
+        bound = float(self.row_sums.max())
         # row sums of at most 1 mean diagonal dominance
-        if self.row_sums.max() > 1.0:
-            value = max(1.0, -self._smallest_eigenvalue())
-        return np.full(self.n, value)
-
-    def _smallest_eigenvalue(self):
-        """Smallest eigenvalue of K without its diagonal, or a little less."""
-        start = np.random.RandomState(0).standard_normal((1 + GUARDS, self.n))
-        scale = self.row_sums.max()
-        found = leading_eigenpairs(
-            lambda rows: -self.product(rows) / scale,
-            start,
-            1,
-            known=start[:0],
-            tol=_EIGENVALUE_TOLERANCE,
-            max_steps=_MAX_BLOCK_PRODUCTS,
-            n_threads=self.n_threads,
-        )
-        # a residual bounds the distance to some eigenvalue, not to the smallest
-        error = max(found.residuals[0], _EIGENVALUE_TOLERANCE)
-        return -scale * (found.values[0] + error)
+        if bound > 1.0:
+            raised = largest_eigenvalue(
+                lambda vectors: -self.product(vectors), bound, self.n, self.n_threads
+            )
+            return np.full(self.n, max(1.0, raised))
+        return np.ones(self.n)
 
     @cached_property
     def row_sums(self):
-        """Sums of the rows without their diagonal entries."""
+        """Off-diagonal row sums."""
         return self.product(np.ones((1, self.n)))[0]
 
-    def product(self, columns):
-        """(K - diag K) times each row of ``columns`` (m, n)."""
-        return np.ascontiguousarray((self.matrix @ columns.T).T)
+    def product(self, vectors):
+        """Off-diagonal K times each vector (m, n)."""
+        return np.ascontiguousarray((self.matrix @ vectors.T).T)
 
     def rows(self):
         """Compiled access to the rows, diagonal entries included."""
@@ -136,83 +127,70 @@ class SparseKernel:
         check_memory(8 * self.n**2, "The kernel as a full matrix", "Use fewer points.")
         return self.matrix.toarray() + np.diag(self.diagonal)
 
-    def row(self, i):
-        """Row i, diagonal entry included."""
-        return self.rows().row_array(i)
+    def similarity(self, weights, penalty):
+        """The discriminative similarity for some weights."""
+        return SparseSimilarity(self, weights, penalty)
 
-    def similarity(self, weights, lam):
-        """The discriminative similarity for some weights; ``lam`` is the paper's."""
-        return SparseSimilarity(self, weights, lam)
+    def restricted_to(self, kept):
+        """K without the edges of the points that are not ``kept``."""
+        edges = np.repeat(kept, np.diff(self.matrix.indptr)) & kept[self.matrix.indices]
+        values = np.where(edges, self.matrix.data, 0.0)
+        matrix = sparse.csr_array(
+            (values, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
+        )
+        return SparseKernel(matrix, self.order, self.n_threads, self.points)
 
-    def nearest(self, points, candidates):
-        """For each index in ``points`` the nearest index in ``candidates``."""
-        return nearest_among(self.points, points, candidates, self.n_threads)
 
-
-class SparseSimilarity:
-    """S as a sparse matrix; the interface is that of ``Similarity``.
+class SparseSimilarity(Similarity):
+    """S of a ``SparseKernel``, a sparse matrix.
 
     Besides products it offers solves with a shifted matrix: where eigenvalues crowd at
     1, as in narrow kernels on data of few dimensions, products alone need thousands of
     passes, a factorisation a handful of solves.
     """
 
-    n_clipped = 0
-    can_be_factorised = True
+    is_sparse = True
 
-    def __init__(self, kernel, weights, lam):
-        self.kernel = kernel
+    def __init__(self, kernel, weights, penalty):
         self.n = kernel.n
+        self.n_threads = kernel.n_threads
+        self.remedy = kernel.remedy
+        self._kernel = kernel
         K = kernel.matrix
         a_i = np.repeat(weights, np.diff(K.indptr))
         a_j = weights[K.indices]
-        # >= 0 for weights up to 1 / lam, but for rounding
-        values = 2.0 * np.maximum(a_i + a_j - lam * (a_i * a_j), 0.0) * K.data
+        # >= 0 for weights up to 1 / penalty, but for rounding
+        values = 2.0 * np.maximum(a_i + a_j - penalty * (a_i * a_j), 0.0) * K.data
         self._matrix = sparse.csr_array((values, K.indices, K.indptr), shape=K.shape)
-        self.degrees = self._matrix @ np.ones(self.n)
-        self.isolated = self.degrees < SMALLEST_DEGREE
-        root = 1.0 / np.sqrt(np.maximum(self.degrees, SMALLEST_DEGREE))
-        scale = sparse.diags_array(np.where(self.isolated, 0.0, root))
-        self._normalised = (scale @ self._matrix @ scale).tocsr()
+        self._set_degrees(self._matrix @ np.ones(self.n))
+        root = self._inverse_root
+        # the two ends first, so that the matrix is exactly symmetric
+        values = values * (np.repeat(root, np.diff(K.indptr)) * root[K.indices])
+        self._normalised = sparse.csr_array(
+            (values, K.indices, K.indptr), shape=K.shape
+        )
 
-    def normalised_product(self, columns):
-        """D^-1/2 S D^-1/2 times each row of ``columns`` (m, n)."""
-        return np.ascontiguousarray((self._normalised @ columns.T).T)
+    def normalised_product(self, vectors):
+        """D^-1/2 S D^-1/2 times each vector (m, n)."""
+        return np.ascontiguousarray((self._normalised @ vectors.T).T)
 
-    def components(self, negligible):
-        """Number and labels of the components, edges that matter to no end left out."""
+    def components(self):
+        """Number and labels of the components, negligible edges left out."""
         edges = self._matrix.tocoo()
         smaller = np.minimum(self.degrees[edges.row], self.degrees[edges.col])
-        kept = edges.data > negligible * smaller
+        kept = edges.data > NEGLIGIBLE_EDGE * smaller
         graph = sparse.coo_array(
             (edges.data[kept], (edges.row[kept], edges.col[kept])), shape=edges.shape
         )
         return connected_components(graph, directed=False)
 
-    @property
-    def has_sparse_factors(self):
-        """Whether a factorisation is known to be cheap.
-
-        Neighbour graphs of points in a plane or in space have sparse factors; those in
-        many dimensions fill up, but there products converge quickly.
-        """
-        return self.n <= SMALL or self.kernel.neighbours.X.shape[1] <= FEW_FEATURES
+    def nearest(self, points, candidates):
+        """For each index in ``points`` the nearest one in ``candidates``."""
+        return nearest_among(self._kernel.points, points, candidates, self.n_threads)
 
     def inverse(self, shift):
-        """The function that applies ((1 + shift) I - D^-1/2 S D^-1/2)^-1 to rows."""
-        matrix = (1.0 + shift) * sparse.eye_array(self.n) - self._normalised
-        # positive definite: diagonal pivots, and an ordering of the symmetric pattern
-        with one_blas_thread():
-            factors = splu(
-                matrix.tocsc(),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
-
-        def solve(rows):
-            columns = np.ascontiguousarray(rows.T)
-            with one_blas_thread():
-                return np.ascontiguousarray(factors.solve(columns).T)
-
-        return solve
+        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1, None if it costs much."""
+        order = self._kernel.order
+        if not order.is_cheap:
+            return None
+        return order.factorise(1.0 + shift, -self._normalised.data)

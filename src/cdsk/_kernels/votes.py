@@ -11,7 +11,6 @@ import numpy as np
 
 from cdsk import _kernel
 from cdsk._block import inner
-from cdsk._kernels.bandwidth import LOCAL_FACTOR
 from cdsk._kernels.neighbours import Neighbours, PointSearch
 from cdsk._validation import check_kernel_values
 
@@ -40,14 +39,17 @@ def check_reach(X, bandwidth):
 
 
 class GaussianVotes:
-    """Log votes under a Gaussian kernel; one bandwidth, or one per training point."""
+    """Log votes under a Gaussian kernel; one bandwidth, or one per training point.
 
-    def __init__(self, X, labels, weights, bandwidth, n_clusters, n_threads=1):
+    ``factor`` gives the bandwidth of new points as a part of their scale; None means
+    that all points have the same bandwidth.
+    """
+
+    def __init__(self, X, labels, weights, bandwidth, factor, n_clusters, n_threads=1):
         self.bandwidth = bandwidth
+        self.factor = factor
         # local bandwidths of new points need all the old ones
-        self.training = (
-            Neighbours(X, n_threads=n_threads) if np.ndim(bandwidth) else None
-        )
+        self.training = None if factor is None else Neighbours(X, n_threads=n_threads)
         self.n_clusters = n_clusters
         # the support, sorted by cluster
         support = np.flatnonzero(weights > 0)
@@ -85,7 +87,7 @@ class GaussianVotes:
     def _bandwidth(self, X, n_threads):
         if self.training is None:
             return np.full(len(X), self.bandwidth)
-        return LOCAL_FACTOR * self.training.scales_of(X, n_threads)
+        return self.factor * self.training.scales_of(X, n_threads)
 
 
 class NeighbourVotes:

@@ -47,13 +47,6 @@ cdef extern from "_simd/simd.h" nogil:
             const double* C, const double* A, Py_ssize_t p, Py_ssize_t q, Py_ssize_t n,
             Py_ssize_t begin, Py_ssize_t end, double* out,
         ) noexcept nogil
-        void add_two(
-            double* x, double a, const double* v, double b, const double* w,
-            Py_ssize_t n,
-        ) noexcept nogil
-        void rotate(
-            double* x, double* y, double c, double s, Py_ssize_t n
-        ) noexcept nogil
         void hadamard_row(
             const double* k, const double* Y, const double* y,
             double scale, Py_ssize_t c, Py_ssize_t n, double* out,

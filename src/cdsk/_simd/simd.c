@@ -468,31 +468,6 @@ static void hadamard_row(const double *k, const double *Y, const double *y,
     }
 }
 
-static void add_two(double *x, double a, const double *v, double b, const double *w,
-                    ptrdiff_t n)
-{
-    ptrdiff_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH)
-        store(x + j, load(x + j) + a * load(v + j) + b * load(w + j));
-    for (; j < n; j++)
-        x[j] += a * v[j] + b * w[j];
-}
-
-static void rotate(double *x, double *y, double c, double s, ptrdiff_t n)
-{
-    ptrdiff_t j = 0;
-    for (; j + WIDTH <= n; j += WIDTH) {
-        const vec a = load(x + j), b = load(y + j);
-        store(x + j, c * a - s * b);
-        store(y + j, s * a + c * b);
-    }
-    for (; j < n; j++) {
-        const double a = x[j], b = y[j];
-        x[j] = c * a - s * b;
-        y[j] = s * a + c * b;
-    }
-}
-
 /* The lane index of each element, for searches that also want the place. */
 static inline ivec lanes(void)
 {
@@ -588,5 +563,5 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
 const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
     TEXT(CDSK_LEVEL), squared_norms, squared_distances, gaussian_f64, gaussian_f32,
     log_votes,        product_f64,   product_f32,       inner,        combine,
-    add_two,          rotate,        hadamard_row,      smo_partner,  smo_update,
+    hadamard_row,     smo_partner,   smo_update,
 };

@@ -88,12 +88,6 @@ typedef struct {
     void (*combine)(const double *C, const double *A, ptrdiff_t p, ptrdiff_t q,
                     ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end, double *out);
 
-    /* add_two: x += a v + b w.   rotate: (x, y) <- (c x - s y, s x + c y).
-     *   x, y (n,) in/out   v, w (n,) in */
-    void (*add_two)(double *x, double a, const double *v, double b, const double *w,
-                    ptrdiff_t n);
-    void (*rotate)(double *x, double *y, double c, double s, ptrdiff_t n);
-
     /* out_j = scale * k_j * sum_l y_l Y_lj: a row of scale * K o (Y'Y).
      *   k (n,) in   Y (c, n) in   y (c,) in   out (n,) out, may be k itself */
     void (*hadamard_row)(const double *k, const double *Y, const double *y,

@@ -5,7 +5,8 @@
 
 An iterate is a pair of weights and the embedding that belongs to them. Its merit is the
 objective of the weight step. An iterate that does not lower the merit is not accepted
-and ends the loop, so the history never increases.
+and ends the loop, so the history never increases. Nor is one whose eigenvectors could
+not be resolved; where that holds for the first, there is nothing to go on with.
 """
 
 import time
@@ -19,7 +20,7 @@ from cdsk._steps.weights import WeightProblem
 
 @dataclass
 class Fit:
-    """Result of the alternation; ``lam`` below is the paper's lambda."""
+    """Result of the alternation."""
 
     weights: np.ndarray
     embedding: Embedding
@@ -31,6 +32,11 @@ class Fit:
     # What to warn of, None if the rounds converged. The caller knows whether this fit
     # is the one that counts.
     complaint: str | None
+
+    @property
+    def resolved(self):
+        """Whether the eigenvectors of the embedding were found."""
+        return self.embedding.complaint is None
 
 
 @dataclass
@@ -55,6 +61,7 @@ def alternate(
     max_iter,
     tol,
     qp_tol,
+    eigen_solver,
     rng,
     start=None,
     report=None,
@@ -63,9 +70,12 @@ def alternate(
 
     ``start`` is the embedding of a similar kernel, a first guess for that of this one.
     """
+    # the paper's lambda
+    penalty = kernel.n * lam
 
     def embed(weights, start):
-        return spectral_step(kernel.similarity(weights, lam), n_clusters, rng, start)
+        similarity = kernel.similarity(weights, penalty)
+        return spectral_step(similarity, n_clusters, rng, start, eigen_solver)
 
     def tell(number, merit, embedding, weights, gap, since, accepted):
         if report is not None:
@@ -77,20 +87,22 @@ def alternate(
 
     began = time.perf_counter()
     embedding = first_embedding = embed(weights, start)
-    problem = WeightProblem(kernel, embedding.columns, lam)
+    problem = WeightProblem(kernel, embedding.vectors, penalty)
     history = [problem.merit(weights)]
     qp_gap = np.nan
     tell(0, history[0], embedding, weights, qp_gap, began, True)
 
+    complaint = embedding.complaint
     n_iter, converged = 0, max_iter == 0
-    while n_iter < max_iter and not converged:
+    while n_iter < max_iter and not converged and complaint is None:
         began = time.perf_counter()
         n_iter += 1
         step = problem.solve(weights, qp_tol)
         new_embedding = embed(step.alpha, embedding)
-        new_problem = WeightProblem(kernel, new_embedding.columns, lam)
+        complaint = new_embedding.complaint
+        new_problem = WeightProblem(kernel, new_embedding.vectors, penalty)
         merit = new_problem.merit(step.alpha)
-        accepted = merit < history[-1]
+        accepted = merit < history[-1] and complaint is None
         tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
         if not accepted:
             converged = True
@@ -100,8 +112,7 @@ def alternate(
         weights, embedding, problem = step.alpha, new_embedding, new_problem
         qp_gap = step.gap
         history.append(merit)
-    complaint = None
-    if not converged:
+    if not converged and complaint is None:
         complaint = (
             f"The alternation did not converge in max_iter={max_iter} rounds: in the "
             f"last one the merit fell by {history[-2] - history[-1]:.1e} to "

@@ -2,57 +2,21 @@
 """The spectral step: similarity -> leading eigenvectors -> unit rows.
 
 Y holds D^-1/2 times the c leading eigenvectors of A = D^-1/2 S D^-1/2; the rows of Y
-are scaled to unit length. At useful bandwidths the graph of S is often disconnected or
-nearly so; then the eigenvalue 1 is multiple, and a Lanczos method started from one
-vector returns only part of its eigenspace without saying so. Therefore
-
-1. the components of the graph are found first. Each contributes the vector D^1/2 1_C
-   (eigenvalue 1), known without any iteration;
-2. a block method (block_lanczos.py), which sees every copy of a multiple eigenvalue, finds the
-   others from a random start, or from the vectors of the previous round;
-3. small problems, and those that want a large part of the spectrum, are solved densely;
-   sparse similarities can be factorised, and the block method then works on the inverse
-   of the shifted matrix, which pulls apart the eigenvalues that crowd at 1.
+are scaled to unit length. At useful bandwidths the graph of S is often disconnected,
+and the eigenvalue 1 multiple. Therefore the components of the graph are found first.
+Each contributes the vector D^1/2 1_C (eigenvalue 1), known without any iteration;
+eigen.py finds the others.
 
 Points that belong to no component in use (isolated ones, and the components beyond the
 c largest) are *stray*: they have no similarity to judge by and take the row of their
 nearest neighbour.
 """
 
-import warnings
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from cdsk._block import combine, inner
-from cdsk._eigh import eigh, largest_eigenpairs
-from cdsk._runtime import check_memory
-from cdsk._steps.block_lanczos import GUARDS, Eigenpairs, leading_eigenpairs
-
-# Up to here a dense solver is as quick as any.
-DENSE_SIZE = 64
-
-# An edge below this fraction of the smaller degree of its ends moves no eigenvalue by
-# more than n times as much.
-NEGLIGIBLE_EDGE = 1e-13
-
-# Accuracy of the eigenvectors: the norm of A v - theta v.
-TOLERANCE = 1e-6
-
-# Products with a block before the spectral step is given up.
-_MAX_BLOCK_PRODUCTS = 1000
-
-# A similarity whose factors may be dense gets so many products before it is factorised,
-# as long as they lead there. Measured, 8000 images of 784 pixels: 0.6 s for them, 2.3 s
-# for a factorisation.
-_FEW_PRODUCTS = 60
-
-# The inverse is that of (1 + shift) I - A, and gets so many solves. Usually 5 to 10
-# suffice. Where dozens of eigenvalues crowd within the first shift, as outliers of a
-# narrow kernel make them, the second pulls them apart.
-_SHIFTS_AND_SOLVES = (1e-7, 30), (1e-11, 100)
+from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
 
 
 @dataclass
@@ -61,28 +25,31 @@ class Embedding:
 
     Attributes
     ----------
-    columns : ndarray of shape (c, n)
-        The columns of the embedding with unit rows (C-contiguous, a column per row).
+    vectors : ndarray of shape (c, n)
+        The coordinates of the embedding; those of a point have unit length.
     lengths : ndarray of shape (n,)
-        What the rows were divided by: Y with Y'DY = I is ``columns * lengths``.
+        What the points were divided by: Y with Y'DY = I is ``vectors * lengths``.
     eigenvalues : ndarray of shape (c,)
         Leading eigenvalues of A, largest first.
     residual : float
         Largest norm of A v - theta v.
+    n_products : int
+        Products that the solver took.
     stray : ndarray of bool, shape (n,)
         Points that took the row of their nearest neighbour.
-    vectors : ndarray of shape (m, n)
-        Eigenvectors beyond those of the components, a start for a similar problem.
+    eigenvectors : ndarray of shape (m, n)
+        Those beyond the components', a start for a similar problem.
     n_clipped : int
         Pairs of points whose similarity was negative and was set to 0.
     """
 
-    columns: np.ndarray
+    vectors: np.ndarray
     lengths: np.ndarray
     eigenvalues: np.ndarray
     residual: float
+    n_products: int
     stray: np.ndarray
-    vectors: np.ndarray
+    eigenvectors: np.ndarray
     n_clipped: int
 
     @property
@@ -90,46 +57,60 @@ class Embedding:
         """Sum of the c smallest eigenvalues of the normalised Laplacian."""
         return float(np.sum(1.0 - self.eigenvalues))
 
+    @property
+    def complaint(self):
+        """What to warn of if the eigenvectors were not resolved, else None."""
+        if self.residual <= TOLERANCE:
+            return None
+        return (
+            f"The spectral step did not converge: residual {self.residual:.1e} after "
+            f"{self.n_products} products, expected at most {TOLERANCE:.0e}."
+        )
 
-class NoSimilarityError(ValueError):
-    """All points are stray. Who knows the kernel knows what to do about it."""
 
-
-def spectral_step(similarity, n_clusters, rng, start=None):
+def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
     """Return the ``Embedding`` of a ``Similarity``.
 
     ``start`` is the embedding of a similar problem, used as a first guess.
     """
-    count, label = similarity.components(NEGLIGIBLE_EDGE)
-    known, used = _component_vectors(similarity, label, count, n_clusters)
+    known, used = _component_vectors(similarity, n_clusters)
     if not used.any():
-        raise NoSimilarityError(
+        raise ValueError(
             "No two points have any similarity: every kernel value between different "
-            "points is zero. Expected some that are not."
+            "points is zero. Expected some that are not. This takes "
+            f"{similarity.remedy}."
         )
-    missing = n_clusters - len(known)
-    if missing == 0:
-        values, vectors, residual = np.empty(0), known[:0], 0.0
-    elif similarity.n <= DENSE_SIZE or n_clusters > similarity.n // 5:
-        values, vectors, residual = _dense(similarity, known, missing)
-    else:
-        values, vectors, residual = _iterative(similarity, known, missing, rng, start)
-    columns, lengths = _unit_rows(
-        similarity, np.concatenate([known, _fixed_sign(vectors)]), used
-    )
+    values, vectors = np.ones(len(known)), known
+    eigenvectors, residual, n_products = known[:0], 0.0, 0
+    if len(known) < n_clusters:
+        found = leading_eigenpairs(
+            similarity,
+            known,
+            n_clusters - len(known),
+            solver=solver,
+            rng=rng,
+            start=None if start is None else start.eigenvectors,
+        )
+        eigenvectors, n_products = found.vectors, found.n_products
+        residual = float(found.residuals.max())
+        values = np.concatenate([values, found.values])
+        vectors = np.concatenate([known, _fixed_sign(found.vectors)])
+    unit, lengths = _unit_rows(similarity, vectors, used)
     return Embedding(
-        columns=columns,
+        vectors=unit,
         lengths=lengths,
-        eigenvalues=np.concatenate([np.ones(len(known)), values]),
+        eigenvalues=values,
         residual=residual,
+        n_products=n_products,
         stray=~used,
-        vectors=vectors,
+        eigenvectors=eigenvectors,
         n_clipped=similarity.n_clipped,
     )
 
 
-def _component_vectors(similarity, label, count, n_clusters):
-    """Constant vectors D^1/2 1_C of the largest components, and the points in them."""
+def _component_vectors(similarity, n_clusters):
+    """Vectors D^1/2 1_C of the components of largest volume, and the points in them."""
+    count, label = similarity.components()
     degrees = np.where(similarity.isolated, 0.0, similarity.degrees)
     volume = np.bincount(label, weights=degrees, minlength=count)
     largest = np.argsort(-volume, kind="stable")[:n_clusters]
@@ -139,101 +120,6 @@ def _component_vectors(similarity, label, count, n_clusters):
     return vectors, np.isin(label, largest) & ~similarity.isolated
 
 
-def _dense(similarity, known, missing):
-    n = similarity.n
-    check_memory(
-        4 * 8 * n * n,
-        "A spectral step for so many clusters",
-        f"Ask for at most n_samples / 5 = {n // 5} clusters.",
-    )
-    matrix = similarity.normalised_product(np.eye(n))
-    # Deflated to -2, below the spectrum, so that the wanted ones stay on top.
-    n_threads = similarity.kernel.n_threads
-    matrix = 0.5 * (matrix + matrix.T) - 3.0 * combine(known, known, n_threads)
-    values, vectors = largest_eigenpairs(matrix, missing)
-    image = combine(np.ascontiguousarray(vectors.T), matrix, n_threads)
-    difference = image - values[:, np.newaxis] * vectors
-    return values, vectors, float(np.linalg.norm(difference, axis=1).max())
-
-
-def _iterative(similarity, known, missing, rng, start):
-    # Guards are random each time: what one round missed, the next can find.
-    old = known[:0] if start is None else start.vectors[:missing]
-    fresh = rng.standard_normal((missing + GUARDS - len(old), similarity.n))
-    block = np.concatenate([old, fresh])
-    search = partial(
-        leading_eigenpairs,
-        k=missing,
-        known=known,
-        tol=TOLERANCE,
-        n_threads=similarity.kernel.n_threads,
-    )
-    if not similarity.can_be_factorised:
-        found = search(
-            similarity.normalised_product, block, max_steps=_MAX_BLOCK_PRODUCTS
-        )
-    else:
-        if not similarity.has_sparse_factors:
-            found = search(
-                similarity.normalised_product,
-                block,
-                max_steps=_FEW_PRODUCTS,
-                in_pace=True,
-            )
-            block = np.concatenate([found.vectors, block[missing:]])
-        if similarity.has_sparse_factors or found.residuals.max() > TOLERANCE:
-            found = _by_inverse(search, similarity, known, missing, block)
-    residual = float(found.residuals.max())
-    if residual > TOLERANCE:
-        warnings.warn(
-            f"The spectral step did not converge: residual {residual:.1e} after "
-            f"{found.n_products} block products, expected at most {TOLERANCE:.0e}.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return found.values, found.vectors, residual
-
-
-def _by_inverse(search, similarity, known, missing, block):
-    for shift, max_steps in _SHIFTS_AND_SOLVES:
-        # Residuals of A are at most |B^-1| / min(theta, 1) <= 4 times those of its
-        # inverse B, and Rayleigh-Ritz may gather sqrt(k) of them in one.
-        found = search(
-            _without(known, similarity.inverse(shift), similarity.kernel.n_threads),
-            block,
-            tol=TOLERANCE / (4.0 * np.sqrt(missing)),
-            max_steps=max_steps,
-        )
-        found = _of_the_similarity(similarity, found)
-        if found.residuals.max() <= TOLERANCE:
-            break
-        block = np.concatenate([found.vectors, block[missing:]])
-    return found
-
-
-def _without(known, product, n_threads):
-    """``product`` less what rounding, divided by the shift, adds along ``known``."""
-
-    def project(rows):
-        image = product(rows)
-        return image - combine(inner(known, image, n_threads), known, n_threads)
-
-    return project
-
-
-def _of_the_similarity(similarity, inverse):
-    """Eigenpairs of the inverse as those of the similarity itself (Rayleigh-Ritz)."""
-    image = similarity.normalised_product(inverse.vectors)
-    n_threads = similarity.kernel.n_threads
-    projected = inner(inverse.vectors, image, n_threads)
-    values, rotation = eigh(0.5 * (projected + projected.T))
-    values, rotation = values[::-1], np.ascontiguousarray(rotation[:, ::-1])
-    vectors = combine(rotation, inverse.vectors, n_threads)
-    residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors
-    norms = np.linalg.norm(residuals, axis=1)
-    return Eigenpairs(values, vectors, norms, inverse.n_products)
-
-
 def _fixed_sign(vectors):
     """Each vector with its entry of largest magnitude positive."""
     peak = np.argmax(np.abs(vectors), axis=1)
@@ -241,16 +127,16 @@ def _fixed_sign(vectors):
 
 
 def _unit_rows(similarity, vectors, used):
-    """Columns of Y with unit rows, and their lengths before.
+    """Coordinates of Y with unit rows, and their lengths before.
 
     Stray points copy their nearest neighbour's.
     """
-    columns, lengths = np.zeros_like(vectors), np.zeros(similarity.n)
-    columns[:, used] = vectors[:, used] / np.sqrt(similarity.degrees[used])
-    lengths[used] = np.linalg.norm(columns[:, used], axis=0)
-    columns[:, used] /= lengths[used]
+    unit, lengths = np.zeros_like(vectors), np.zeros(similarity.n)
+    unit[:, used] = vectors[:, used] / np.sqrt(similarity.degrees[used])
+    lengths[used] = np.linalg.norm(unit[:, used], axis=0)
+    unit[:, used] /= lengths[used]
     if not used.all():
         stray, candidates = np.flatnonzero(~used), np.flatnonzero(used)
-        nearest = similarity.kernel.nearest(stray, candidates)
-        columns[:, stray], lengths[stray] = columns[:, nearest], lengths[nearest]
-    return columns, lengths
+        nearest = similarity.nearest(stray, candidates)
+        unit[:, stray], lengths[stray] = unit[:, nearest], lengths[nearest]
+    return unit, lengths

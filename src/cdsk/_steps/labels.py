@@ -3,84 +3,115 @@
 
 import numpy as np
 from scipy.linalg import qr, svd
+from sklearn import cluster
 
 from cdsk._runtime import one_blas_thread
-from cdsk._steps.kmeans import KMeans
 
 _MOST_TURNS = 50
 
-METHODS = ("kmeans", "cluster_qr", "rotation", "auto")
+METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
 
-def assign_labels(columns, method, *, n_init, random_state, kernel=None):
-    """Labels of the points whose embedding rows are the columns of ``columns``.
+def assign_labels(vectors, method, *, n_init, random_state, kernel=None):
+    """Labels of the points whose coordinates are the columns of ``vectors`` (c, n).
 
     "auto" keeps the labels with the smallest normalised cut in the graph of ``kernel``,
     of all three ways.
     """
     ways = {
-        "kmeans": lambda: _kmeans(columns, n_init, random_state),
-        "cluster_qr": lambda: _cluster_qr(columns),
-        "rotation": lambda: np.argmax(rotated_to_axes(columns), axis=0),
+        "kmeans": lambda: _kmeans(vectors, n_init, random_state),
+        "cluster_qr": lambda: _cluster_qr(vectors),
+        "discretize": lambda: np.argmax(rotated_to_axes(vectors), axis=0),
     }
     if method == "auto":
         found = [way() for way in ways.values()]
-        labels = min(found, key=lambda labels: normalised_cut(kernel, labels))
+        labels = min(found, key=lambda labels: np.mean(cut_ratios(kernel, labels)))
     else:
         labels = ways[method]()
-    return _in_order_of_appearance(labels)
+    return in_order_of_appearance(labels)
 
 
-def _kmeans(columns, n_init, random_state):
-    n_clusters = len(columns)
-    model = KMeans(n_clusters, n_init=n_init, random_state=random_state)
+class OneThreadKMeans(cluster.KMeans):
+    """``sklearn.cluster.KMeans`` on the calling thread, whatever OpenMP offers.
+
+    It meets n x c numbers here, a millisecond of work per pass, and waits for all its
+    threads at the end of each. Where processors are shared such a wait costs a slice of
+    the scheduler: measured, 500 points with four other busy processes on two
+    processors, 2 s for ten starts in place of 40 ms. On idle ones a second thread saves
+    next to nothing. Limits of OpenMP by threadpoolctl are no way out: they stay with
+    the thread that set them first.
+    """
+
+    @property
+    def _n_threads(self):
+        return 1
+
+    @_n_threads.setter
+    def _n_threads(self, value):
+        # fit() sets it to all threads. Should that name change, so do the threads used
+        # and nothing else.
+        pass
+
+
+def _kmeans(vectors, n_init, random_state):
+    model = OneThreadKMeans(len(vectors), n_init=n_init, random_state=random_state)
     # It limits BLAS by itself; two threads at once would restore each other's limits.
     with one_blas_thread():
-        return model.fit_predict(np.ascontiguousarray(columns.T))
+        return model.fit_predict(np.ascontiguousarray(vectors.T))
 
 
-def _cluster_qr(columns):
+def _cluster_qr(vectors):
     """Damle, Minden & Ying (2019): pivoted QR picks one representative per cluster.
 
     The polar factor of the representatives' rows rotates the embedding onto the axes.
     """
-    return np.argmax(np.abs(rotation_to_axes(columns).T @ columns), axis=0)
+    return np.argmax(np.abs(rotation_to_axes(vectors).T @ vectors), axis=0)
 
 
-def rotation_to_axes(columns):
-    """Orthogonal R such that the rows of the clusters in R' columns lie near axes."""
-    _, _, pivots = qr(columns, mode="economic", pivoting=True)
-    left, _, right = svd(columns[:, pivots[: len(columns)]])
+def rotation_to_axes(vectors):
+    """Orthogonal R such that the points of the clusters in R' vectors lie near axes.
+
+    Points of unit length are all equally good as the first pivot, and rounding would
+    choose. So they are made a little longer the farther they are from the mean.
+    """
+    mean = vectors.mean(axis=1)
+    longer = 1.0 + 1e-3 * (1.0 - mean @ vectors)
+    _, _, pivots = qr(vectors * longer, mode="economic", pivoting=True)
+    left, _, right = svd(vectors[:, pivots[: len(vectors)]])
     return left @ right
 
 
-def rotated_to_axes(columns):
-    """Columns of the embedding in the basis whose axes its rows lie nearest to.
+def rotated_to_axes(vectors):
+    """The embedding (c, n) in the basis whose axes its points lie nearest to.
 
-    Yu & Shi (2003): each row is assigned to its largest entry, and the basis is turned
-    so that rows lie as near as possible to their axes, until no assignment changes. The
-    start is that of ``cluster_qr``, which for unit rows depends on rounding.
+    Yu & Shi (2003): each point is assigned to its largest entry, and the basis is
+    turned so that points lie as near as possible to their axes, until no assignment
+    changes. The start is that of ``cluster_qr``.
     """
-    turned, labels = rotation_to_axes(columns).T @ columns, None
+    turned, labels = rotation_to_axes(vectors).T @ vectors, None
     for _ in range(_MOST_TURNS):
         old, labels = labels, np.argmax(turned, axis=0)
         if old is not None and (labels == old).all():
             break
-        members = labels == np.arange(len(columns))[:, np.newaxis]
-        left, _, right = svd(np.einsum("ln,yn->ly", columns, members.astype(float)))
-        turned = (left @ right).T @ columns
+        members = labels == np.arange(len(vectors))[:, np.newaxis]
+        left, _, right = svd(np.einsum("ln,yn->ly", vectors, members.astype(float)))
+        turned = (left @ right).T @ vectors
     return turned
 
 
-def normalised_cut(kernel, labels):
-    """Mean over the clusters of cut / volume in the graph of K, without weights."""
+def cut_ratios(kernel, labels):
+    """cut(A, rest) / vol(A) of every cluster A in the graph of K, without weights.
+
+    Their sum is the normalised cut. One of a cluster without any similarity is 1.
+    """
     members = (labels == np.unique(labels)[:, np.newaxis]).astype(np.float64)
     inside = np.sum(members * kernel.product(members), axis=1)
     volume = np.sum(members * kernel.row_sums, axis=1)
-    return float(np.mean(1.0 - inside / np.maximum(volume, np.finfo(float).tiny)))
+    return 1.0 - inside / np.maximum(volume, np.finfo(float).tiny)
 
 
-def _in_order_of_appearance(labels):
+def in_order_of_appearance(labels):
+    """The same clusters, numbered in the order in which they first appear."""
     values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(values), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(values))

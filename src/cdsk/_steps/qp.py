@@ -117,19 +117,8 @@ def solve_qp(
     else:
         x = check_simplex_point(x0, n, upper, "x0")
         gradient = gradient_at(x)
-    rows = StoredRows(Q)
-    n_iter = 0
-    while True:
-        gap = _smo.kkt_gap(x, gradient, upper)
-        if gap <= tol or n_iter >= max_iter:
-            break
-        _, _, steps = _smo.solve(rows, x, gradient, upper, tol, max_iter - n_iter)
-        n_iter += steps
-        if steps == 0:
-            break
-        gradient = gradient_at(x)
-    status = (
-        "converged" if gap <= tol else "max_iter" if n_iter >= max_iter else "stalled"
+    gradient, gap, n_iter, status = descend(
+        StoredRows(Q), x, gradient, gradient_at, upper, tol, max_iter
     )
     if status != "converged":
         warnings.warn(
@@ -139,6 +128,25 @@ def solve_qp(
             stacklevel=2,
         )
     return QPResult(x, _value(x, p, gradient), float(gap), n_iter, status)
+
+
+def descend(rows, x, gradient, gradient_at, upper, tol, max_iter):
+    """SMO from x, in place, until a fresh gradient shows a KKT gap of at most tol.
+
+    The solver updates its gradient, which drifts by rounding. So it is computed afresh
+    after every solve, and where the true gap is still too large SMO goes on from there,
+    as long as that halves it. Returns the gradient, the gap, the number of steps and
+    the status, as in ``QPResult``.
+    """
+    n_iter, gap, before = 0, _smo.kkt_gap(x, gradient, upper), np.inf
+    while tol < gap <= 0.5 * before and n_iter < max_iter:
+        n_iter += _smo.solve(rows, x, gradient, upper, tol, max_iter - n_iter)[2]
+        gradient = gradient_at(x)
+        before, gap = gap, _smo.kkt_gap(x, gradient, upper)
+    status = (
+        "converged" if gap <= tol else "max_iter" if n_iter >= max_iter else "stalled"
+    )
+    return gradient, gap, n_iter, status
 
 
 def better_start(x, p, upper, gradient_at):

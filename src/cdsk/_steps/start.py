@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._block import combine, inner
-from cdsk._steps.block_lanczos import GUARDS, leading_eigenpairs
+from cdsk._linalg.eigsh import largest_eigenvalue
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_integer,
@@ -131,7 +131,7 @@ def sparse_start(
 
 
 def first_weights(kernel, lam, init):
-    """First weights of a fit: feasible for lam, in the estimator's unit."""
+    """First weights of a fit, feasible for lam."""
     n, upper = kernel.n, upper_bound(kernel.n, lam)
     if not isinstance(init, str):
         return check_simplex_point(init, n, upper, "init")
@@ -151,7 +151,7 @@ def upper_bound(n, lam):
 
 @dataclass
 class Gram:
-    """A Gram matrix A as an operator on the rows of (m, n) arrays, and its diagonal."""
+    """A Gram matrix A as an operator on vectors (m, n), and its diagonal."""
 
     product: Callable[[np.ndarray], np.ndarray]
     diagonal: np.ndarray
@@ -160,27 +160,27 @@ class Gram:
     @classmethod
     def of_points(cls, X, n_threads):
         """A = X X'."""
-        columns = np.ascontiguousarray(X.T, dtype=np.float64)
+        features = np.ascontiguousarray(X.T, dtype=np.float64)
 
-        def product(rows):
-            return combine(inner(columns, rows, n_threads), columns, n_threads)
+        def product(vectors):
+            return combine(inner(features, vectors, n_threads), features, n_threads)
 
-        longest = float(np.abs(columns).max())
-        n = columns.shape[1]
-        most = np.sqrt(_LARGEST_CURVATURE / columns.size) / n
+        longest = float(np.abs(features).max())
+        n = features.shape[1]
+        most = np.sqrt(_LARGEST_CURVATURE / features.size) / n
         if longest > most:
             raise ValueError(
                 "X must hold numbers whose squares can be summed for the sparse start, "
                 f"of magnitude {most:.1e} at most; got {longest:.1e}."
             )
-        return cls(product, np.einsum("dn,dn->n", columns, columns), n_threads)
+        return cls(product, np.einsum("dn,dn->n", features, features), n_threads)
 
     @classmethod
     def of_kernel(cls, kernel):
         """A = K, the Gram matrix of the points in the feature space of the kernel."""
 
-        def product(rows):
-            return kernel.product(rows) + kernel.diagonal * rows
+        def product(vectors):
+            return kernel.product(vectors) + kernel.diagonal * vectors
 
         return cls(product, kernel.diagonal, kernel.n_threads)
 
@@ -202,7 +202,10 @@ def hard_thresholding(gram, tau, upper, max_iter=1000):
     a = np.full(n, 1.0 / n)
     image = quadratic(a)
     history = [objective(a, image)]
-    curvature = 2.0 * ((n - 2) * _largest_eigenvalue(gram) + s.max())
+    # the trace bounds the largest eigenvalue
+    trace = float(np.sum(s))
+    largest = largest_eigenvalue(gram.product, trace, n, gram.n_threads)
+    curvature = 2.0 * ((n - 2) * largest + s.max())
     converged, fall = curvature == 0.0, np.inf
     while not converged and len(history) <= max_iter:
         gradient = 2.0 * image + linear
@@ -264,11 +267,11 @@ def _towards_minimum(a, gradient, quadratic, s):
         if size <= _CG_TOLERANCE**2 * first_size:
             break
         image = np.where(support, quadratic(direction), 0.0)
-        bend = float(np.sum(direction * image))
-        if not bend > 0.0:
+        curvature = float(np.sum(direction * image))
+        if not curvature > 0.0:
             break
-        step = step + (size / bend) * direction
-        residual = residual - (size / bend) * image
+        step = step + (size / curvature) * direction
+        residual = residual - (size / curvature) * image
         scaled = inverse * residual
         old_size, size = size, float(np.sum(residual * scaled))
         direction = scaled + (size / old_size) * direction
@@ -292,24 +295,6 @@ def _non_negative_steps(a, direction):
     # exactly 0, whatever rounding says
     step[np.flatnonzero(falling)[lengths <= shortest]] = 0.0
     yield step
-
-
-def _largest_eigenvalue(gram):
-    """Largest eigenvalue of the Gram matrix to about a percent, from below."""
-    n, trace = len(gram.diagonal), float(np.sum(gram.diagonal))
-    if trace == 0.0:
-        return 0.0
-    start = np.random.RandomState(0).standard_normal((min(1 + GUARDS, n), n))
-    found = leading_eigenpairs(
-        lambda rows: gram.product(rows) / trace,
-        start,
-        1,
-        known=np.empty((0, n)),
-        tol=1e-3,
-        max_steps=100,
-        n_threads=gram.n_threads,
-    )
-    return trace * float(found.values[0])
 
 
 def nearest_feasible(weights, upper):

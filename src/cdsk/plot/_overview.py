@@ -53,7 +53,7 @@ def overview(model, X):
         "Choice of the kernel": choice,
         "Eigenvalues": eigenvalues,
     }
-    if model._fitted_parameters["kernel"] == "precomputed":
+    if model.params_["kernel"] == "precomputed":
         del panels["Points"]
     if len(model.choice_.names) == 1:
         del panels["Choice of the kernel"]

@@ -116,8 +116,6 @@ def pooled_similarity(model, X=None):
     group = np.empty(len(labels), dtype=int)
     group[order] = np.repeat(np.arange(len(count)), count)
     members = (group == np.arange(len(count))[:, np.newaxis]).astype(np.float64)
-    kernel = model._kernel_of(X)
-    matrix = kernel.similarity(model.weights_, len(labels) * model.lam_)
-    sums = matrix.normalised_product(members) @ members.T
+    sums = members @ (model.similarity_operator(X) @ members.T)
     cells = sums / np.outer(count, count)
     return cells * len(labels) ** 2 / sums.sum(), edges, borders

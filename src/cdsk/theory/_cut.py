@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 
+from cdsk._kernels.dense import DenseKernel
+from cdsk._steps.labels import cut_ratios
+from cdsk._threads import resolve_n_threads
 from cdsk._validation import check_kernel_values, check_symmetric_matrix
 from cdsk.theory._labels import check_labels
 
@@ -68,9 +71,8 @@ def normalised_cut(similarity: ArrayLike, labels: ArrayLike) -> NormalisedCut:
             f"none in part {part}."
         )
     c = len(classes)
-    members = labels == np.arange(c)[:, np.newaxis]
-    inside = np.array([S[np.ix_(m, m)].sum() for m in members])
-    value = float(np.sum((volumes - inside) / volumes))
+    kernel = DenseKernel(S, resolve_n_threads(None))
+    value = float(np.sum(cut_ratios(kernel, labels)))
 
     used = degrees > 0
     root = 1.0 / np.sqrt(degrees[used])

@@ -11,8 +11,9 @@ indefinite S is decomposed (about 9 n^3).
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import eigh
 
+from cdsk._kernels.matrix import is_semidefinite
 from cdsk._runtime import check_memory
 from cdsk._validation import check_symmetric_matrix
 
@@ -51,7 +52,7 @@ def decompose_similarity(
     check_memory(4 * 8 * n * n, "The decomposition", "Use fewer points.")
     rounding = n * float(np.finfo(S.dtype).eps) * float(np.abs(S).max())
     S = S.astype(np.float64)
-    if _is_semi_definite(S, rounding):
+    if is_semidefinite(S.copy(), rounding):
         return S, np.zeros_like(S)
     values, vectors = eigh(S)
     parts = [
@@ -59,15 +60,3 @@ def decompose_similarity(
         for part in (values, -values)
     ]
     return parts[0], parts[1]
-
-
-def _is_semi_definite(S, rounding):
-    """Whether no eigenvalue of S is below ``-rounding``."""
-    shifted = S.copy()
-    # a zero matrix needs some shift too
-    shifted.flat[:: len(S) + 1] += max(rounding, np.finfo(float).tiny)
-    try:
-        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._kernels.bandwidth import RULES, bandwidth_from_data
+from cdsk._kernels.bandwidth import LOCAL_FACTOR, RULES, bandwidth_from_data
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.gaussian import gaussian_gram
 from cdsk._kernels.votes import GaussianVotes
@@ -142,8 +142,9 @@ default="uniform"
         self.support_ = np.flatnonzero(weights)
         self.bandwidth_ = bandwidth
         self.qp_gap_ = gap
+        factor = LOCAL_FACTOR if np.ndim(bandwidth) else None
         self._votes = GaussianVotes(
-            X, labels, weights, bandwidth, len(classes), n_threads
+            X, labels, weights, bandwidth, factor, len(classes), n_threads
         )
         return self
 

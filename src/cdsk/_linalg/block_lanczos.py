@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Leading eigenpairs of a symmetric operator by a block Lanczos method.
 
+Tested in tests/test_eigen.py.
+
 Full orthogonalisation, thick restart. The problem is projected on a basis Q
 (Rayleigh-Ritz), the residuals r = A v - theta v are measured, and Q is extended by
-those that are still too large and by their images under A. Why a block method and not
-``eigsh``: a Krylov space of one vector contains one copy of a multiple eigenvalue, a
-block as many as it has vectors; one pass over the matrix serves the whole block; and
-the vectors of one problem are a good start for the next.
+those that are still too large and by their images under A. Where the operator is a
+matrix in memory, one pass over it serves the whole block, and the vectors of one
+problem are a good start for the next: measured, 4000 points, 10 vectors, residual 1e-6,
+a tenth of the time of ``eigsh`` (docs/notes/2026-11-17-eigensolvers.md).
 
 Besides the k wanted vectors a few random *guards* are carried along. The search ends
 only when the first of them has settled too: an eigenvalue that the start lacked pulls a
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdsk._block import combine, inner
-from cdsk._eigh import eigh
+from cdsk._linalg.dense import all_eigenpairs
 
 # Guards carried along, and the residual at which the first one counts as settled.
 GUARDS = 4
@@ -40,11 +42,27 @@ class Eigenpairs:
 
     values: np.ndarray
     vectors: np.ndarray
+    # norms of A v - theta v, relative to theta where that is above 1
     residuals: np.ndarray
     n_products: int
 
 
-def leading_eigenpairs(
+def ritz_pairs(product, vectors, k, n_threads):
+    """The k leading eigenpairs of the operator projected on the span of vectors."""
+    vectors = _orthonormal(vectors, (), n_threads)
+    image = product(vectors)
+    values, rotation = all_eigenpairs(inner(vectors, image, n_threads))
+    values, rotation = values[:k], np.ascontiguousarray(rotation[:, :k])
+    vectors = combine(rotation, vectors, n_threads)
+    residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors
+    return Eigenpairs(values, vectors, _norms(residuals, values), 1)
+
+
+def _norms(residuals, values):
+    return np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
+
+
+def leading_by_block_lanczos(
     product, start, k, *, known, tol, max_steps, n_threads, in_pace=False
 ):
     """Find the k leading eigenpairs orthogonal to ``known``.
@@ -52,7 +70,7 @@ def leading_eigenpairs(
     Parameters
     ----------
     product : callable
-        ``product(rows)`` applies the operator to each row of an (m, n) array.
+        ``product(vectors)`` applies the operator to each row of an (m, n) array.
     start : ndarray of shape (m, n), m >= k
         First guesses; the last m - k are guards.
     k : int
@@ -80,18 +98,18 @@ def leading_eigenpairs(
         most = max(4 * width, _LARGE_BASIS_SIZE if hard else _BASIS_SIZE)
         stride = 4 if hard else 1
 
-        values, rotation = eigh(0.5 * (projected + projected.T))
+        values, rotation = all_eigenpairs(projected)
         restart = len(basis) + stride * width > most
         kept = max(width, most // 2) if restart else width
-        rotation = np.ascontiguousarray(rotation[:, : -kept - 1 : -1])
+        rotation = np.ascontiguousarray(rotation[:, :kept])
         vectors = combine(rotation, basis, n_threads)
         images = combine(rotation, image, n_threads)
-        values = values[: -kept - 1 : -1]
+        values = values[:kept]
         if restart:
             basis, image, projected = vectors, images, np.diag(values)
         values, vectors = values[:width], vectors[:width]
         residuals = images[:width] - values[:, np.newaxis] * vectors
-        norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
+        norms = _norms(residuals, values)
         too_large = norms > np.where(np.arange(len(norms)) < k, tol, SETTLED)
         if not too_large[: k + 1].any() or n_products >= max_steps:
             break
@@ -115,28 +133,30 @@ def leading_eigenpairs(
     return Eigenpairs(values[:k], vectors[:k], norms[:k], n_products)
 
 
-def _bordered(matrix, columns):
-    """The symmetric matrix whose last columns are ``columns``, the rest ``matrix``."""
-    old, new = len(matrix), len(columns)
+def _bordered(matrix, last):
+    """The symmetric matrix whose last columns are ``last``, the rest ``matrix``."""
+    old, new = len(matrix), len(last)
     bordered = np.empty((new, new))
     bordered[:old, :old] = matrix
-    bordered[:, old:] = columns
-    bordered[old:, :old] = columns[:old].T
+    bordered[:, old:] = last
+    bordered[old:, :old] = last[:old].T
     return bordered
 
 
-def _orthonormal(rows, against, n_threads):
-    """Orthonormal basis of the rows' span, orthogonal to others; may be smaller.
+def _orthonormal(vectors, against, n_threads):
+    """Orthonormal basis of the vectors' span, orthogonal to others; may be smaller.
 
-    By the eigenvectors of the rows' Gram matrix, twice: the second pass removes what
-    the rounding of the first one leaves.
+    By the eigenvectors of their Gram matrix, twice: the second pass removes what the
+    rounding of the first one leaves.
     """
     for _ in range(2):
-        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), _TINY)
+        size = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / np.maximum(size, _TINY)
         for others in against:
-            rows = rows - combine(inner(others, rows, n_threads), others, n_threads)
-        size, rotation = eigh(inner(rows, rows, n_threads))
+            along = inner(others, vectors, n_threads)
+            vectors = vectors - combine(along, others, n_threads)
+        size, rotation = all_eigenpairs(inner(vectors, vectors, n_threads))
         independent = size > 1e-14
         rotation = rotation[:, independent] / np.sqrt(size[independent])
-        rows = combine(np.ascontiguousarray(rotation), rows, n_threads)
-    return rows
+        vectors = combine(np.ascontiguousarray(rotation), vectors, n_threads)
+    return vectors

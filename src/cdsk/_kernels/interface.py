@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a stage may ask of a kernel, of its similarity, of votes and of a candidate.
+
+Tested by the classes that fill it in: tests/test_dense.py, tests/test_sparse.py,
+tests/test_votes.py and tests/test_candidates.py.
+
+Vectors are the rows of C-contiguous float64 arrays (m, n). K is symmetric and
+non-negative; products and row sums leave its diagonal out, because the rest of a row
+may be smaller than the rounding of its diagonal entry. ``penalty`` is the paper's
+lambda, n times the relative ``lam`` of the estimator.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdsk._rows import RowSource
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Applies a symmetric operator to each of some vectors.
+Product = Callable[[Array], Array]
+
+# Below this a degree is as good as zero: its inverse square root would overflow
+# products.
+SMALLEST_DEGREE = 1e-290
+
+# An edge below this fraction of the smaller degree of its ends moves no eigenvalue of
+# the spectral step by more than n times as much.
+NEGLIGIBLE_EDGE = 1e-13
+
+
+class Kernel(ABC):
+    """A kernel matrix K of n points. Complete once it is constructed.
+
+    An indefinite K = K+ - K- has the absolute value |K| = K + 2 K-, which takes the
+    place of K in the regulariser; for a semi-definite one they are equal.
+    """
+
+    n: int
+    n_threads: int
+    # The data K was made from; None if they are not known.
+    points: NDArray[Any] | None
+    # Number of negative eigenvalues that were split off.
+    n_negative: int = 0
+    # What makes its values larger, in the words of the estimator's parameters.
+    remedy: str
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """K_ii (n,)."""
+
+    @property
+    @abstractmethod
+    def row_sums(self) -> Array:
+        """Off-diagonal row sums of K (n,)."""
+
+    @abstractmethod
+    def product(self, vectors: Array) -> Array:
+        """Off-diagonal K times each vector (m, n)."""
+
+    @abstractmethod
+    def rows(self) -> RowSource:
+        """Compiled access to the rows of K, diagonal entries included."""
+
+    @abstractmethod
+    def as_array(self) -> NDArray[Any]:
+        """K as an n x n array; raises MemoryError where there is no room for it."""
+
+    @abstractmethod
+    def similarity(self, weights: Array, penalty: float) -> "Similarity":
+        """The discriminative similarity for some weights."""
+
+    def row(self, i: int) -> Array:
+        """Row i of K, diagonal entry included (n,)."""
+        return self.rows().row_array(i)
+
+    @property
+    def absolute_diagonal(self) -> Array:
+        """Diagonal of |K| (n,)."""
+        return self.diagonal
+
+    def absolute_product(self, vectors: Array) -> Array:
+        """Off-diagonal |K| times each vector (m, n)."""
+        return self.product(vectors)
+
+    def absolute_rows(self) -> RowSource:
+        """Compiled access to the rows of |K|, diagonal entries included."""
+        return self.rows()
+
+
+class Similarity(ABC):
+    """The discriminative similarity S of a kernel and weights, as an operator.
+
+        S_ij = 2 (alpha_i + alpha_j) K_ij - 2 penalty alpha_i alpha_j |K|_ij,    i != j
+             = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij  if K = |K|
+
+    Self-similarity is left out. ``isolated`` points have no similarity to any other;
+    their rows of the normalised operator are zero.
+    """
+
+    n: int
+    n_threads: int
+    # Off-diagonal row sums of S (n,).
+    degrees: Array
+    isolated: NDArray[np.bool_]
+    # Whether a product costs far less than n^2.
+    is_sparse: bool
+    # Pairs of points whose similarity was negative and was set to 0.
+    n_clipped: int = 0
+    # That of the kernel.
+    remedy: str
+
+    def _set_degrees(self, degrees: Array) -> None:
+        self.degrees = degrees
+        self.isolated = degrees < SMALLEST_DEGREE
+        root = 1.0 / np.sqrt(np.maximum(degrees, SMALLEST_DEGREE))
+        self._inverse_root = np.where(self.isolated, 0.0, root)
+
+    @abstractmethod
+    def normalised_product(self, vectors: Array) -> Array:
+        """D^-1/2 S D^-1/2 times each vector (m, n)."""
+
+    @abstractmethod
+    def components(self) -> tuple[int, Indices]:
+        """Number and labels (n,) of the components, negligible edges left out.
+
+        Points i and j are joined where S_ij > NEGLIGIBLE_EDGE min(degree_i, degree_j).
+        """
+
+    @abstractmethod
+    def nearest(self, points: Indices, candidates: Indices) -> Indices:
+        """For each index in ``points`` the nearest one in ``candidates``."""
+
+    def inverse(self, shift: float) -> Product | None:
+        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1.
+
+        None where a factorisation would take long or much memory.
+        """
+        return None
+
+
+class Votes(Protocol):
+    """The classifier of the paper: h(x, y) = sum_{i: y_i = y} alpha_i K(x, x_i)."""
+
+    def log_votes(self, X: NDArray[Any], n_threads: int) -> Array:
+        """Log h (n_new, n_clusters), -inf where no point of a cluster votes."""
+
+    def log_normaliser(self, n_features: int) -> float:
+        """Log of the factor that makes the votes a density; 0 if it is not known."""
+
+
+class Candidate(Protocol):
+    """A kernel that a fit may be made with, and what becomes of it afterwards."""
+
+    @property
+    def name(self) -> str:
+        """What distinguishes it from other candidates."""
+
+    @property
+    def description(self) -> str:
+        """What the report calls it."""
+
+    @property
+    def bandwidth(self) -> float | Array | None:
+        """Bandwidth(s) of a Gaussian kernel."""
+
+    def kernel(self) -> Kernel:
+        """The kernel of the data."""
+
+    def votes(
+        self, labels: NDArray[np.int64], weights: Array, n_clusters: int
+    ) -> Votes:
+        """The classifier of a partition."""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Leading eigenpairs of a symmetric operator by ``scipy.sparse.linalg.eigsh``.
+
+Tested in tests/test_eigen.py.
+
+ARPACK builds its Krylov space from one vector, and such a space contains one copy of a
+multiple eigenvalue; the others appear through rounding, or not at all. So what it found
+is *completed*: a few products with random guards, orthogonal to what was found, show a
+Ritz value above the smallest one found if a copy was missed. A Ritz value is never
+above the largest eigenvalue that is left, so this is a proof, and the search goes on
+among the rest.
+
+BLAS has one thread meanwhile: labels must not depend on how many there are, and each
+wait for the others costs a slice of the scheduler where processors are shared.
+"""
+
+import inspect
+
+import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from cdsk._linalg.block_lanczos import (
+    GUARDS,
+    SETTLED,
+    Eigenpairs,
+    leading_by_block_lanczos,
+    ritz_pairs,
+)
+from cdsk._linalg.dense import largest_eigenpairs
+from cdsk._runtime import one_blas_thread
+
+# Basis vectors of ARPACK per wanted one, and the least number of them. Measured, 10 000
+# images of MNIST, ten wanted: 30, 60 and 100 need the same time where clusters are
+# seen, and 100 need half the products where eigenvalues crowd.
+_BASIS_FACTOR, _SMALLEST_BASIS = 4, 60
+
+# Products with the guards. They end sooner, when the first one has settled.
+_GUARD_PRODUCTS = 20
+
+# A Ritz value above another by this part is larger, whatever rounding did.
+_ROUNDING = 1e-10
+
+# Newer versions of ARPACK draw a new vector where a Krylov space is exhausted.
+_SEEDED = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
+
+# Up to here the operator is written out and solved by LAPACK.
+_SMALL = 32
+
+# What is taken off the eigenvalues of known vectors; those of interest are above -1.
+_BELOW = 4.0
+
+# Accuracy of a single eigenvalue, and products for it.
+_ROUGH = 1e-3
+_MOST_ROUGH_PRODUCTS = 1000
+
+
+def leading_by_eigsh(product, start, k, *, known, tol, max_products, n_threads, rng):
+    """Find the k leading eigenpairs orthogonal to ``known``, every copy of them.
+
+    Parameters
+    ----------
+    product : callable
+        ``product(vectors)`` applies the operator to each row of an (m, n) array.
+    start : ndarray of shape (m, n)
+        First guesses; their sum starts the search.
+    k : int
+        Number of eigenpairs wanted.
+    known : ndarray of shape (m_known, n)
+        Orthonormal eigenvectors to be left out.
+    tol : float
+        Largest norm of A v - theta v, relative to theta.
+    max_products : int
+        Most products with a vector, about; the residuals tell if it ended the search.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+    rng : RandomState
+        Makes the guards.
+    """
+    with one_blas_thread():
+        found = _search(product, start, k, known, tol, max_products, n_threads)
+        spent = found.n_products
+        while spent < max_products:
+            left_out = np.concatenate([known, found.vectors])
+            guard = leading_by_block_lanczos(
+                product,
+                rng.standard_normal((GUARDS, known.shape[1])),
+                1,
+                known=left_out,
+                tol=SETTLED,
+                max_steps=_GUARD_PRODUCTS,
+                n_threads=n_threads,
+            )
+            spent += GUARDS * guard.n_products
+            smallest = found.values[-1]
+            if guard.values[0] <= smallest + _ROUNDING * max(abs(smallest), 1.0):
+                break
+            more = _search(
+                product,
+                guard.vectors,
+                1,
+                left_out,
+                tol,
+                max_products - spent,
+                n_threads,
+            )
+            spent += more.n_products
+            both = np.concatenate([found.vectors, more.vectors])
+            found = ritz_pairs(product, both, k, n_threads)
+    return Eigenpairs(found.values, found.vectors, found.residuals, spent)
+
+
+def _search(product, start, k, known, tol, max_products, n_threads):
+    """One run of ARPACK, its pairs filled up by rough ones if it did not converge."""
+    n = start.shape[1]
+    calls = 0
+
+    def deflated(vector):
+        nonlocal calls
+        calls += 1
+        image = product(vector.reshape(1, n))[0]
+        # known vectors are moved below everything that is wanted
+        return image - known.T @ (known @ (image + _BELOW * vector))
+
+    if n <= _SMALL:
+        matrix = np.array([deflated(unit) for unit in np.eye(n)])
+        vectors = largest_eigenpairs(0.5 * (matrix + matrix.T), k)[1]
+        return ritz_pairs(product, vectors, k, n_threads)
+    basis = min(n, max(_BASIS_FACTOR * k, _SMALLEST_BASIS))
+    first = start.sum(axis=0)
+    try:
+        _, columns = eigsh(
+            LinearOperator((n, n), matvec=deflated, dtype=np.float64),
+            k,
+            which="LA",
+            v0=first - known.T @ (known @ first),
+            ncv=basis,
+            tol=tol,
+            maxiter=max(1, max_products // basis),
+            **_SEEDED,
+        )
+    except ArpackNoConvergence as error:
+        columns = error.eigenvectors
+    vectors = np.ascontiguousarray(columns.T)
+    if len(vectors) < k:
+        vectors = np.concatenate([vectors, start[: k - len(vectors)]])
+        vectors -= (vectors @ known.T) @ known
+    found = ritz_pairs(product, vectors, k, n_threads)
+    return Eigenpairs(found.values, found.vectors, found.residuals, calls)
+
+
+def largest_eigenvalue(product, bound, n, n_threads):
+    """The largest eigenvalue of an operator, or up to a thousandth of ``bound`` more.
+
+    ``bound`` is one of the magnitude of all eigenvalues, as a largest row sum.
+    """
+    if bound == 0.0:
+        return 0.0
+    start = np.random.RandomState(0).standard_normal((1, n))
+    with one_blas_thread():
+        found = _search(
+            lambda vectors: product(vectors) / bound,
+            *(start, 1, start[:0], _ROUGH, _MOST_ROUGH_PRODUCTS, n_threads),
+        )
+    # a residual bounds the distance to some eigenvalue, not to the largest
+    return bound * min(float(found.values[0] + max(found.residuals[0], _ROUGH)), 1.0)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parameters of the estimator at the door. Tested in tests/test_estimator.py."""
+
+import numbers
+
+import numpy as np
+
+from cdsk._choices.representation import check_whiten
+from cdsk._kernels.bandwidth import RULES
+from cdsk._kernels.pairwise import NAMES, check_kernel_params
+from cdsk._steps.eigen import SOLVERS
+from cdsk._steps.labels import METHODS
+from cdsk._validation import check_choice, check_integer, check_number
+
+
+def check_parameters(model):
+    """Refuse what cannot be; what depends on the data is seen later."""
+    check_integer(model.n_clusters, "n_clusters", 1)
+    if not callable(model.kernel):
+        check_choice(model.kernel, "kernel", ("rbf", "precomputed", *NAMES))
+    check_kernel_params(model.kernel, model.kernel_params)
+    if model.psd is not None and not isinstance(model.psd, bool | np.bool_):
+        raise ValueError(f"psd must be True, False or None; got {model.psd!r}.")
+    if isinstance(model.bandwidth, numbers.Real):
+        check_number(model.bandwidth, "bandwidth", above=0)
+    else:
+        rules = ("auto", *RULES)
+        check_choice(model.bandwidth, "bandwidth", rules, or_else="a number > 0 or ")
+    if model.n_neighbors is not None:
+        check_integer(model.n_neighbors, "n_neighbors", 1)
+        if model.kernel != "rbf":
+            raise ValueError(
+                'n_neighbors truncates kernel="rbf" only; expected None for '
+                f"kernel={model.kernel!r}, got {model.n_neighbors!r}."
+            )
+    check_whiten(model.whiten)
+    if model.kernel == "precomputed" and model.whiten not in (False, "auto"):
+        raise ValueError(
+            "whiten needs points, not a kernel matrix; expected False or "
+            f'"auto" for kernel="precomputed", got {model.whiten!r}.'
+        )
+    if isinstance(model.lam, str):
+        check_choice(model.lam, "lam", ("auto",), or_else="a number in (0, 1] or ")
+    else:
+        check_number(model.lam, "lam", above=0, at_most=1)
+    if isinstance(model.init, str):
+        check_choice(model.init, "init", ("uniform", "sparse"))
+    check_integer(model.max_iter, "max_iter", 0)
+    check_number(model.tol, "tol", at_least=0)
+    check_number(model.qp_tol, "qp_tol", above=0)
+    check_choice(model.eigen_solver, "eigen_solver", SOLVERS)
+    check_choice(model.assign_labels, "assign_labels", METHODS)
+    check_integer(model.n_init, "n_init", 1)
+    if not isinstance(model.verbose, bool | np.bool_):
+        check_integer(model.verbose, "verbose", 0)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Solvers of the spectral step: leading eigenpairs of A = D^-1/2 S D^-1/2.
+
+=========  =============================================================================
+"dense"    A is written out and solved by LAPACK
+"eigsh"    ARPACK: on ((1 + s) I - A)^-1 where it is cheap to factorise, which pulls
+           apart the eigenvalues that crowd at 1; else on A
+"block"    block Lanczos on A
+"auto"     "dense" for small problems and for those that want a large part of the
+           spectrum; else "eigsh" where S is sparse, "block" where K is in memory
+=========  =============================================================================
+
+Whoever solves, the certificate is the same: components of the graph are known and left
+out of the search, every copy of an eigenvalue is looked for with random guards, and the
+residual of every pair is measured with A itself. Products are bounded: what they do not
+suffice for is *unresolved*, which its residual tells.
+docs/notes/2026-11-17-eigensolvers.md has the measurements.
+"""
+
+import numpy as np
+
+from cdsk._block import combine
+from cdsk._linalg.block_lanczos import (
+    GUARDS,
+    Eigenpairs,
+    leading_by_block_lanczos,
+    ritz_pairs,
+)
+from cdsk._linalg.dense import largest_eigenpairs
+from cdsk._linalg.eigsh import leading_by_eigsh
+from cdsk._runtime import check_memory
+
+SOLVERS = ("auto", "eigsh", "block", "dense")
+
+# Accuracy of the eigenvectors: the norm of A v - theta v.
+TOLERANCE = 1e-6
+
+# Up to here, or for more than this part of the spectrum, a dense solver is as quick as
+# any.
+DENSE_SIZE = 100
+DENSE_PART = 1 / 5
+
+# Products with a vector, and with a block, before a spectral step is given up.
+MOST_PRODUCTS = 4000
+MOST_BLOCK_PRODUCTS = 1000
+
+# The inverse is that of (1 + shift) I - A. Where dozens of eigenvalues crowd within the
+# first shift, as outliers of a narrow kernel make them, the second pulls them apart.
+# Its eigenvectors are found to this accuracy, relative to its norm; the residuals of A
+# are at most four times as large, relative to that of A.
+SHIFTS = 1e-7, 1e-11
+_INVERSE_TOLERANCE = 1e-10
+_MOST_SOLVES = 1000
+
+
+def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
+    """The k leading ``Eigenpairs`` of the normalised similarity beyond ``known``.
+
+    ``start`` holds guesses (m, n), the eigenvectors of a similar problem.
+    """
+    n = similarity.n
+    small = n <= DENSE_SIZE or len(known) + k > DENSE_PART * n
+    if solver == "dense" or small:
+        return _dense(similarity, known, k)
+    # Fresh vectors each time: what one round missed, the next can find.
+    old = known[:0] if start is None else start[:k]
+    guesses = np.concatenate([old, rng.standard_normal((k + GUARDS - len(old), n))])
+    if solver == "block" or (solver == "auto" and not similarity.is_sparse):
+        return leading_by_block_lanczos(
+            similarity.normalised_product,
+            guesses,
+            k,
+            known=known,
+            tol=TOLERANCE,
+            max_steps=MOST_BLOCK_PRODUCTS,
+            n_threads=similarity.n_threads,
+        )
+    return _by_eigsh(similarity, known, k, rng, guesses)
+
+
+def _dense(similarity, known, k):
+    n = similarity.n
+    check_memory(
+        4 * 8 * n * n,
+        "A dense spectral step",
+        f"Ask for at most n_samples / 5 = {n // 5} clusters, or another eigen_solver.",
+    )
+    matrix = similarity.normalised_product(np.eye(n))
+    # Deflated to -2, below the spectrum, so that the wanted ones stay on top.
+    deflated = 0.5 * (matrix + matrix.T) - 3.0 * combine(
+        known, known, similarity.n_threads
+    )
+    _, vectors = largest_eigenpairs(deflated, k)
+    return ritz_pairs(similarity.normalised_product, vectors, k, similarity.n_threads)
+
+
+def _by_eigsh(similarity, known, k, rng, guesses):
+    def search(product, tol, max_products, guesses):
+        return leading_by_eigsh(
+            product,
+            guesses,
+            k,
+            known=known,
+            tol=tol,
+            max_products=max_products,
+            n_threads=similarity.n_threads,
+            rng=rng,
+        )
+
+    spent = 0
+    for shift in SHIFTS:
+        inverse = similarity.inverse(shift)
+        if inverse is None:
+            # ARPACK's tolerance is that of its own estimate of the residual
+            return search(
+                similarity.normalised_product, 0.1 * TOLERANCE, MOST_PRODUCTS, guesses
+            )
+        found = search(
+            _without(known, inverse), _INVERSE_TOLERANCE, _MOST_SOLVES, guesses
+        )
+        spent += found.n_products
+        pairs = ritz_pairs(
+            similarity.normalised_product, found.vectors, k, similarity.n_threads
+        )
+        if pairs.residuals.max() <= TOLERANCE:
+            break
+        guesses = np.concatenate([pairs.vectors, guesses[k:]])
+    return Eigenpairs(pairs.values, pairs.vectors, pairs.residuals, spent)
+
+
+def _without(known, product):
+    """``product`` less what rounding, divided by the shift, adds along ``known``."""
+
+    def project(vectors):
+        image = product(vectors)
+        return image - (image @ known.T) @ known
+
+    return project
