@@ -513,30 +513,6 @@ def test_help(arguments, capsys):
     assert "usage: cdsk" in capsys.readouterr().out
 
 
-def test_import_brings_no_command_line_or_plotting_library():
-    # scikit-learn itself imports what it finds of some; ours is what comes on top
-    code = """if True:
-        import sys
-        import scipy.sparse.csgraph, scipy.sparse.linalg, scipy.spatial, scipy.special
-        import sklearn.cluster, sklearn.neighbors
-        before = set(sys.modules)
-        import cdsk
-        new = set(sys.modules) - before
-        print(*sorted({name.split(".")[0] for name in new}))
-        print(*sorted(name for name in new if name.startswith("cdsk.")))
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    packages, modules = (set(line.split()) for line in done.stdout.splitlines())
-    assert "cdsk._estimator" in modules
-    assert not {"argparse", "csv", "matplotlib", "pandas"} & packages
-    assert (
-        not {"cdsk._cli.main", "cdsk._cli.demo", "cdsk._cli.tables", "cdsk.plot"}
-        & modules
-    )
-
-
 def test_scores():
     truth = np.array([0, 0, 1, 1, 1, _demo.NOISE, _demo.NOISE])
     labels = np.array([1, 1, 0, 0, 1, 0, 1])
