@@ -51,8 +51,8 @@ def read_table(
     Returns the points as float64, the names of their columns or None, and the name of
     ``id_column`` with its cells in one list or None.
     """
-    shown, name = ("standard input", "-.csv") if path == "-" else (path, str(path))
-    stem, ending = os.path.splitext(name.lower())
+    shown = "standard input" if path == "-" else path
+    stem, ending = os.path.splitext("-.csv" if path == "-" else str(path).lower())
     opener = gzip.open if ending == ".gz" else open
     ending = os.path.splitext(stem)[1] if ending == ".gz" else ending
     if ending not in _ENDINGS:
@@ -97,7 +97,7 @@ def _read_text(file, columns, id_column, header, delimiter, decimal):
         got = "column names alone" if head else "nothing"
         raise TableError(f"expected a row of numbers for each point; got {got}.")
     top, first = head[0]
-    names = [cell.strip() for cell in first] if header else None
+    names = first if header else None
     hint = "" if header or not guessed else f" Pass --header if row {top} holds names."
     chosen, beside = _choose(columns, id_column, names, len(first), hint)
     ids = None if beside is None else [(header and names[beside]) or "id"]
@@ -112,16 +112,15 @@ def _read_text(file, columns, id_column, header, delimiter, decimal):
             value = _number(cells[j], decimal)
             if value is None or not math.isfinite(value):
                 name = f" ({names[j]!r})" if header and names[j] else ""
-                cell = cells[j].strip()
-                missing = " (a missing value)" if cell.lower() in _MISSING else ""
+                missing = " (a missing value)" if cells[j].lower() in _MISSING else ""
                 advice = _advice(cells, delimiter, decimal) or hint * (line == top)
                 raise TableError(
                     f"row {line}, column {j + 1}{name}: expected a finite number; got "
-                    f"{reprlib.repr(cell)}{missing}.{advice}"
+                    f"{reprlib.repr(cells[j])}{missing}.{advice}"
                 )
             values.append(value)
         if ids:
-            ids.append(cells[beside].strip())
+            ids.append(cells[beside])
     X = np.array(values).reshape(-1, len(chosen))
     if guessed:
         _warn_if_in_doubt(X, [first[j] for j in chosen], header, decimal)
@@ -134,8 +133,8 @@ def _rows(file, delimiter):
         rows = ((i, line.split()) for i, line in enumerate(file, start=1))
     else:
         reader = csv.reader(file, delimiter=_CHARACTERS.get(delimiter, delimiter))
-        rows = ((reader.line_num, cells) for cells in reader)
-    return ((i, cells) for i, cells in rows if len(cells) > 1 or "".join(cells).strip())
+        rows = ((reader.line_num, [cell.strip() for cell in row]) for row in reader)
+    return ((i, cells) for i, cells in rows if len(cells) > 1 or any(cells))
 
 
 def _number(cell, decimal):
@@ -153,7 +152,7 @@ def _is_header(decimal, first=(), second=()):
     def kind(cell):
         if _number(cell, decimal) is not None:
             return "number"
-        return "missing" if cell.strip().lower() in _MISSING else "text"
+        return "missing" if cell.lower() in _MISSING else "text"
 
     kinds = [(kind(a), kind(b)) for a, b in zip_longest(first, second, fillvalue="")]
     above = {a for a, _ in kinds}
@@ -181,7 +180,8 @@ def _advice(cells, *dialect):
 
     def share(other):
         parts = line.split(_CHARACTERS.get(other[0], other[0])) or [""]
-        return np.mean([_number(p, other[1]) is not None for p in parts]), len(parts)
+        known = [_number(part, other[1]) is not None for part in parts]
+        return (len(parts) > 1) * np.mean(known), sum(known)
 
     line = (_CHARACTERS.get(dialect[0], dialect[0]) or " ").join(cells)
     best = max((dialect, *_DIALECTS), key=share)
