@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: tables in, labels out, and every refusal by its words."""
+"""The command line: options, summary, outputs, and every refusal by its words."""
 
 import csv
 import inspect
@@ -7,15 +7,14 @@ import os
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, __version__
-from cdsk._cli import demo as _demo
 from cdsk._cli import main as _cli
-from cdsk._cli.tables import TableError, read_table, write_labels
 from cdsk._kernels.bandwidth import RULES
 
 
@@ -57,182 +56,6 @@ def refuse(cdsk):
     return run
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Write a text file and read it as a table."""
-
-    def read(text, name="t.csv", columns=None, encoding="utf-8"):
-        path = tmp_path / name
-        path.write_bytes(text.encode(encoding))
-        return read_table(path, columns)
-
-    return read
-
-
-# --- tables -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("t.csv", "1,2.5\n-3e2,4\n"),
-        ("t.CSV", '"1", 2.5\r\n-3e2 ,4'),
-        ("t.tsv", "1\t2.5\n\n-3e2\t4\n\n"),
-        ("t.txt", "  1   2.5\n-3e2\t4\n"),
-    ],
-)
-def test_text_without_names(table, name, text):
-    X, names = table(text, name)
-    assert X.dtype == np.float64
-    assert X.tolist() == [[1, 2.5], [-300, 4]]
-    assert names is None
-
-
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_text_with_names(table, mark):
-    X, names = table(mark + "a, b\n1,2\n")
-    assert X.tolist() == [[1, 2]]
-    assert names == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("text", "columns", "names"),
-    [
-        ("a,b\n1,2\n", None, ["a", "b"]),
-        ("2019,b\n1,2\n", None, ["2019", "b"]),  # text above a number
-        ("id,x\nu,1\n", ["x"], ["x"]),  # no number at all
-        ("5.1,setosa\n4.9,setosa\n", ["1"], None),  # text in every row: no names
-    ],
-)
-def test_which_first_line_holds_names(table, text, columns, names):
-    assert table(text, columns=columns)[1] == names
-
-
-@pytest.mark.parametrize("columns", [["c", "a"], ["3", "1"], ["c", "1"]])
-def test_columns_by_name_and_number(table, columns):
-    X, names = table("a,b,c\n1,text,3\n4,,6\n", columns=columns)
-    assert X.tolist() == [[3, 1], [6, 4]]
-    assert names == ["c", "a"]
-
-
-def test_a_name_goes_before_a_number(table):
-    X, _ = table("x,1\n5,6\n", columns=["1"])
-    assert X.tolist() == [[6]]
-
-
-def test_csv_round_trip_is_exact(tmp_path):
-    weights = np.random.default_rng(0).random(50) ** 40
-    labels = np.arange(50) % 3
-    write_labels(tmp_path / "l.csv", labels, weights)
-    X, names = read_table(tmp_path / "l.csv")
-    assert names == ["label", "weight"]
-    np.testing.assert_array_equal(X, np.column_stack([labels, weights]))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, bool])
-def test_numpy_files(tmp_path, dtype):
-    A = np.array([[1, 0, 2], [0, 1, 3]], dtype=dtype)
-    np.save(tmp_path / "a.npy", A)
-    np.savez(tmp_path / "one.npz", whatever=A)
-    np.savez_compressed(tmp_path / "two.npz", X=A, y=np.arange(2))
-    for name in ("a.npy", "one.npz", "two.npz"):
-        X, names = read_table(tmp_path / name)
-        assert X.dtype == np.float64
-        assert names is None
-        np.testing.assert_array_equal(X, A)
-        np.testing.assert_array_equal(
-            read_table(tmp_path / name, ["3", "1"])[0], A[:, [2, 0]]
-        )
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", r"is empty: expected a row of numbers"),
-        ("\n \n", r"is empty"),
-        ("a,b\n", r"has column names but no rows of numbers below"),
-        ("1,2\n3,4\n\n5\n", r"row 4: expected 2 cells as in row 1; got 1\."),
-        ("a,b\n1,2\n3,4,5\n", r"row 3: expected 2 cells as in row 1; got 3\."),
-        ("a,b\n1,2\n3,x y\n", r"row 3, column 2 \('b'\): expected a number; got 'x y'"),
-        ("1,2\n3,abc\n", r"row 2, column 2: expected a number; got 'abc'\."),
-        ("1,2\n3,1_0\n", r"row 2, column 2: expected a number; got '1_0'\."),
-        ("a;b\n1;2\n", r"row 2, column 1 .*got '1;2'\. Are the cells separated by ';'"),
-        ("a,b\n1,\n", r"row 2, column 2 \('b'\): .* an empty cell \(a missing value\)"),
-        ("1,2\n3,NA\n", r"row 2, column 2: .* got 'NA' \(a missing value\)"),
-        ("1,NaN\n3,4\n", r"row 1, column 2: .* got 'NaN' \(a missing value\)"),
-        ("1,2\n-inf,4\n", r"row 2, column 1: expected a finite number; got '-inf'\."),
-    ],
-)
-def test_bad_text(table, text, message):
-    with pytest.raises(TableError, match=r"t\.csv.*" + message):
-        table(text)
-
-
-def test_bad_text_encodings(table):
-    with pytest.raises(TableError, match="expected UTF-8 text; got the byte 0xe9"):
-        table("caf\u00e9,b\n1,2\n", encoding="latin-1")
-    with pytest.raises(TableError, match="cannot read"):
-        table("1," + "9" * 200_000 + "\n")  # beyond the csv module's largest cell
-
-
-@pytest.mark.parametrize(
-    ("text", "column", "message"),
-    [
-        ("a,b\n1,2\n", "z", r"has no column 'z': .* 1 to 2, named a, b\."),
-        ("a,b\n1,2\n", "3", r"has no column '3': .* 1 to 2, named a, b\."),
-        ("1,2\n", "0", r"has no column '0': .* 1 to 2\."),
-        ("a,a\n1,2\n", "a", r"has 2 columns named 'a': expected a number from 1 to 2"),
-    ],
-)
-def test_missing_columns(table, text, column, message):
-    with pytest.raises(TableError, match=message):
-        table(text, columns=[column])
-
-
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.arange(3), r"must hold a 2-D array .* got shape \(3,\) and dtype int64"),
-        (np.ones((2, 2), complex), r"must hold a 2-D array of numbers.* complex128"),
-        (np.array([["a"]]), r"must hold a 2-D array of numbers.* <U1"),
-        (np.ones((0, 2)), r"is empty: got an array of shape \(0, 2\)"),
-        (np.array([[1, 2], [np.nan, 3]]), r"row 2, column 1: .* finite .* got nan"),
-        (np.array([[1, np.inf]]), r"row 1, column 2: .* finite number; got inf"),
-        (np.array([[1, {}]], dtype=object), r"Python objects, which are never loaded"),
-    ],
-)
-def test_bad_arrays(tmp_path, array, message):
-    np.save(tmp_path / "a.npy", array, allow_pickle=True)
-    np.savez(tmp_path / "a.npz", X=array)
-    for name in ("a.npy", "a.npz"):
-        with pytest.raises(TableError, match=rf"{name}.*{message}"):
-            read_table(tmp_path / name)
-
-
-def test_bad_numpy_files(tmp_path):
-    path = tmp_path / "a.npz"
-    np.savez(path, a=np.ones((2, 2)), b=np.ones((2, 2)))
-    with pytest.raises(TableError, match=r"named X or a single array; got a, b\."):
-        read_table(path)
-    np.savez(path)
-    with pytest.raises(TableError, match=r"named X or a single array; got none\."):
-        read_table(path)
-    for content in (b"", b"no array", b"PK\x03\x04 no zip"):
-        path.write_bytes(content)
-        with pytest.raises(TableError, match="damaged, of another format"):
-            read_table(path)
-
-
-def test_unreadable_files(tmp_path):
-    with pytest.raises(TableError, match=r"none\.csv: No such file or directory"):
-        read_table(tmp_path / "none.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TableError, match=r"folder\.csv: Is a directory"):
-        read_table(tmp_path / "folder.csv")
-    with pytest.raises(TableError, match=r"format of .*t\.xlsx: .* \.csv, .*\.npz\."):
-        read_table(tmp_path / "t.xlsx")
-
-
 # --- cluster ------------------------------------------------------------------------
 
 
@@ -271,6 +94,64 @@ def test_every_format_gives_the_same_labels(cdsk, data, points, tmp_path):
         status, out, _ = cdsk("cluster", tmp_path / name, "-k", 3)
         assert (status, out) == (0, expected)
     assert "(u, v)" in cdsk("cluster", tmp_path / "data.csv", "-k", 3)[2]
+
+
+@pytest.fixture
+def standard_input(tmp_path):
+    """Make a text the standard input of this process."""
+    before = os.dup(0)
+
+    def become(text):
+        path = tmp_path / "standard input"
+        path.write_bytes(text)
+        with open(path, "rb") as file:
+            os.dup2(file.fileno(), 0)
+
+    yield become
+    os.dup2(before, 0)
+    os.close(before)
+
+
+def test_standard_input(cdsk, refuse, data, points, tmp_path, standard_input):
+    expected = cdsk("cluster", data, "-k", 3)[1]
+    text = "\n".join(f"{x!r};{y!r}".replace(".", ",") for x, y in points.tolist())
+    standard_input(text.encode())
+    assert cdsk("cluster", "-", "-k", 3, "--decimal", ",")[:2] == (0, expected)
+    standard_input(text.replace(",", ".").replace(";", "\t").encode())
+    status, out, _ = cdsk("cluster", "-", "-k", 3, "--delimiter", "tab", "-o", "-")
+    assert (status, out) == (0, expected)
+    for text, message in (
+        (b"", "expected a row of numbers for each point; got nothing."),
+        (b"\x93\xff", "expected UTF-8 text; got the byte 0x93."),
+        (b"\0\1\2\n" * 3, "row 2, column 1"),
+    ):
+        standard_input(text)
+        said = refuse("cluster", "-", "-k", 3)
+        assert "standard input" in said
+        assert message in said
+
+
+def test_id_beside_the_labels(cdsk, data, points, tmp_path):
+    labels = cdsk("cluster", data, "-k", 3)[1].splitlines()
+    path = tmp_path / "named.csv"
+    rows = [f"{x!r},'{i}',{y!r}" for i, (x, y) in enumerate(points.tolist())]
+    path.write_text("\n".join(["x,who,y", *rows]))
+    names = ["who", *(f"'{i}'" for i in range(len(points)))]
+    expected = [f"{a},{b}" for a, b in zip(names, labels, strict=True)]
+    status, out, err = cdsk("cluster", path, "-k", 3, "--id", "who")
+    assert (status, out.splitlines()) == (0, expected)
+    assert err.startswith("cdsk: 60 points, 2 features (x, y)\n")
+
+
+def test_doubtful_names_are_told(cdsk, points, tmp_path):
+    path = tmp_path / "years.csv"
+    np.savetxt(path, points, "%.17g", ",", header="2019,2020", comments="")
+    said = "cdsk: warning: The first row, ['2019', '2020'], is taken for a point"
+    assert said in cdsk("cluster", path, "-k", 3)[2]
+    for option, n_points in (("--header", 60), ("--no-header", 61)):
+        err = cdsk("cluster", path, "-k", 3, option)[2]
+        assert "first row" not in err
+        assert f"cdsk: {n_points} points, 2 features" in err
 
 
 def test_same_seed_same_labels_for_any_number_of_threads(cdsk, data):
@@ -344,6 +225,13 @@ def test_warnings_take_one_line(cdsk, data):
         ("cluster x.csv -k 2 --bandwidth b", "std, median, local or a number; got 'b'"),
         ("cluster x.csv -k 2 --seed -1", "an integer from 0 to 4294967295; got '-1'"),
         ("cluster x.csv -k 2 --wings", "unrecognized arguments: --wings"),
+        ("cluster x.csv -k 2 --delimiter ab", "tab or space; got 'ab'"),
+        ("cluster x.csv -k 2 --delimiter 1", "that no number has, tab or space; got"),
+        ("cluster x.csv -k 2 --decimal x", "argument --decimal: invalid choice: 'x'"),
+        (
+            "cluster x.csv -k 2 --decimal , --delimiter ,",
+            "--delimiter and --decimal must differ; got ',' twice.",
+        ),
         ("cluster none.csv -k 2", "cannot read none.csv: No such file or directory."),
         ("cluster x.doc -k 2", "cannot tell the format of x.doc"),
     ],
@@ -356,14 +244,16 @@ def test_bad_usage(refuse, tmp_path, monkeypatch, arguments, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-k 1", "n_clusters must be an integer of at least 2; got 1."),
+        ("-k 0", "n_clusters must be an integer of at least"),
         ("-k 61", "got n_clusters=61 and n_samples=60."),
         ("-k 2 --lam 2", "lam must be a number > 0 and <= 1; got 2.0."),
         ("-k 2 --bandwidth=-1", "bandwidth must be a number > 0; got -1.0."),
         ("-k 2 --bandwidth nan", "bandwidth must be a number > 0; got nan."),
         ("-k 2 --max-iter=-1", "max_iter must be an integer of at least 0; got -1."),
         ("-k 2 --threads 0", "n_threads must be a positive integer"),
-        ("-k 2 --columns 1,z", "has no column 'z'"),
+        ("-k 2 --columns 1,z", "no columns 'z': expected a number from 1 to 2."),
+        ("-k 2 --id 3", "no columns '3': expected a number from 1 to 2."),
+        ("-k 2 --header", "an array takes no --header"),
     ],
 )
 def test_bad_options(refuse, data, options, message):
@@ -432,10 +322,10 @@ def test_failure_leaves_the_old_output(refuse, data, tmp_path):
 
 
 def test_labels_are_not_lost_if_the_disk_is_full(cdsk, data, monkeypatch, tmp_path):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cdsk._cli.tables.write_labels", full)
+    monkeypatch.setattr(Path, "write_text", full)
     output = tmp_path / "labels.csv"
     status, out, err = cdsk("cluster", data, "-k", 3, "-o", output)
     assert status == 2
@@ -511,65 +401,6 @@ def test_help(arguments, capsys):
         _cli.main([*arguments, "--help"])
     assert stop.value.code == 0
     assert "usage: cdsk" in capsys.readouterr().out
-
-
-def test_import_brings_no_command_line_or_plotting_library():
-    # scikit-learn itself imports what it finds of some; ours is what comes on top
-    code = """if True:
-        import sys
-        import scipy.sparse.csgraph, scipy.sparse.linalg, scipy.spatial, scipy.special
-        import sklearn.cluster, sklearn.neighbors
-        before = set(sys.modules)
-        import cdsk
-        new = set(sys.modules) - before
-        print(*sorted({name.split(".")[0] for name in new}))
-        print(*sorted(name for name in new if name.startswith("cdsk.")))
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    packages, modules = (set(line.split()) for line in done.stdout.splitlines())
-    assert "cdsk._estimator" in modules
-    assert not {"argparse", "csv", "matplotlib", "pandas"} & packages
-    assert (
-        not {"cdsk._cli.main", "cdsk._cli.demo", "cdsk._cli.tables", "cdsk.plot"}
-        & modules
-    )
-
-
-def test_scores():
-    truth = np.array([0, 0, 1, 1, 1, _demo.NOISE, _demo.NOISE])
-    labels = np.array([1, 1, 0, 0, 1, 0, 1])
-    assert _demo.scores(truth, labels)[0] == 0.8
-    assert _demo.scores(truth, 1 - truth) == (1.0, 1.0, 1.0)
-
-
-def test_demo(cdsk, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    X, y = _demo.digits()
-    monkeypatch.setattr(_demo, "digits", lambda: (X[:100], y[:100]))  # for speed
-    picture = tmp_path / "demo.png"
-    status, out, _ = cdsk("demo", "-o", picture)
-    assert status == 0
-    lines = out.splitlines()
-    assert lines[0].split() == ["data", "method", "accuracy", "NMI", "ARI", "seconds"]
-    accuracy = {line[:38].strip(): float(line.split()[-4]) for line in lines[1:9]}
-    assert len(accuracy) == 8
-    assert accuracy["noisy moons  CDSK"] > 0.95
-    assert lines[-1] == f"Picture: {picture}"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_demo_without_matplotlib(cdsk, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    X, y = _demo.noisy_moons()
-    for name in ("digits", "noisy_moons"):
-        monkeypatch.setattr(_demo, name, lambda: (X[::6], y[::6]))  # for speed
-    status, out, _ = cdsk("demo", "-o", tmp_path / "demo.png")
-    assert status == 0
-    assert out.count("CDSK, uniform weights") == 2
-    assert out.endswith("not installed: pip install cdsk[plot]\n")
-    assert not (tmp_path / "demo.png").exists()
 
 
 def test_demo_refuses_a_bad_picture_first(refuse, tmp_path):

@@ -73,21 +73,48 @@ def _add_cluster(commands):
         help="cluster the rows of a table",
         description="Cluster the rows of a table. Writes a label and a learned weight "
         "for every row.",
+        epilog="Text is read by its ending: .csv has commas (semicolons with --decimal "
+        ",), .tsv tabs, .txt white space between the cells. Its first row is taken for "
+        "column names if none of its cells is a number, or if one is text where the "
+        "row below has a number; doubtful cases are told.",
     )
     add = command.add_argument
     add(
         "data",
         metavar="DATA",
-        help="table of numbers, a row per point: .csv .tsv .txt .npy .npz (array X)",
+        help="table of numbers, a row per point: .csv .tsv .txt .npy .npz (array X), "
+        "each also as .gz, or - for CSV on standard input",
     )
     add("-k", "--clusters", type=int, required=True, metavar="K", help="their number")
-    add("-o", "--output", metavar="FILE", help="CSV file of labels (default: stdout)")
+    add(
+        *("-o", "--output"),
+        default="-",
+        metavar="FILE",
+        help="CSV file of labels (default: -, standard output)",
+    )
     add(
         "--columns",
         type=lambda text: [part.strip() for part in text.split(",")],
         metavar="A,B",
         help="columns to use, by name or by number from 1 (default: all)",
     )
+    add(
+        "--id",
+        metavar="COLUMN",
+        help="column to write beside the labels; it is none of the features",
+    )
+    add(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row holds column names (default: guessed)",
+    )
+    add(
+        "--delimiter",
+        type=_delimiter,
+        metavar="C",
+        help="between cells: one character, tab, or space for any white space",
+    )
+    add("--decimal", choices=[".", ","], default=".", help="decimal sign (default: .)")
     add(
         "--standardize",
         action="store_true",
@@ -136,6 +163,15 @@ def _add_demo(commands):
     command.set_defaults(run=_run_demo)
 
 
+def _delimiter(text):
+    one = len(text) == 1 and not text.isalnum() and text not in '"+-\r\n'
+    if not one and text not in ("tab", "space"):
+        raise argparse.ArgumentTypeError(
+            f"expected one character that no number has, tab or space; got {text!r}"
+        )
+    return text
+
+
 def _bandwidth(text):
     if text in RULES:
         return text
@@ -156,6 +192,9 @@ def _seed(text):
 
 
 def _run_cluster(arguments):
+    if arguments.delimiter == arguments.decimal:
+        sign = arguments.decimal
+        raise UsageError(f"--delimiter and --decimal must differ; got {sign!r} twice.")
     _check_output("-o", arguments.output, arguments.data)
     _check_output("--plot", arguments.plot, arguments.data, arguments.output)
     if arguments.plot is not None:
@@ -163,9 +202,16 @@ def _run_cluster(arguments):
 
         check_picture(arguments.plot)
 
-    from cdsk._cli.tables import read_table
+    from cdsk._cli.tables import labels_text, read_table
 
-    X, names = read_table(arguments.data, arguments.columns)
+    X, names, ids = read_table(
+        arguments.data,
+        arguments.columns,
+        arguments.id,
+        header=arguments.header,
+        delimiter=arguments.delimiter,
+        decimal=arguments.decimal,
+    )
     if arguments.standardize:
         from sklearn.preprocessing import StandardScaler
 
@@ -174,7 +220,7 @@ def _run_cluster(arguments):
     model = _fit(X, arguments)
     seconds = time.perf_counter() - began
 
-    _write(arguments.output, model)
+    _write(arguments.output, labels_text(model.labels_, model.weights_, ids))
     _summarise(model, names, seconds)
     if arguments.report:
         print(model.report(), file=sys.stderr)
@@ -201,16 +247,14 @@ def _fit(X, arguments):
         return model.fit(X)
 
 
-def _write(path, model):
-    from cdsk._cli.tables import labels_text, write_labels
-
-    if path is None:
-        sys.stdout.write(labels_text(model.labels_, model.weights_))
+def _write(path, text):
+    if path == "-":
+        sys.stdout.write(text)
         return
     try:
-        write_labels(path, model.labels_, model.weights_)
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        sys.stdout.write(labels_text(model.labels_, model.weights_))
+        sys.stdout.write(text)
         raise UsageError(
             f"cannot write {path}: {error.strerror}. The labels went to stdout instead."
         ) from None
@@ -222,15 +266,20 @@ def _summarise(model, names, seconds):
     columns = "" if names is None else f" ({_shortened(names)})"
     one = isinstance(model.bandwidth_, float)
     bandwidth = f"{model.bandwidth_:.4g}" if one else "one per point"
-    rounds = f"{model.n_iter_} round{'' if model.n_iter_ == 1 else 's'}"
     kept = math.isnan(model.qp_gap_)
     gap = "first weights kept" if kept else f"QP gap {model.qp_gap_:.1e}"
-    _say(f"{n_samples} points, {model.n_features_in_} features{columns}")
-    _say(f"{len(sizes)} clusters of {', '.join(map(str, sizes))} points")
+    features = _count(model.n_features_in_, "feature")
+    _say(f"{_count(n_samples, 'point')}, {features}{columns}")
+    _say(f"{_count(len(sizes), 'cluster')} of {', '.join(map(str, sizes))} points")
     _say(
-        f"{n_support} points with weight ({n_support / n_samples:.0%}), bandwidth "
-        f"{bandwidth}, {rounds}, {gap}, {seconds:.2f} s"
+        f"{_count(n_support, 'point')} with weight ({n_support / n_samples:.0%}), "
+        f"bandwidth {bandwidth}, {_count(model.n_iter_, 'round')}, {gap}, "
+        f"{seconds:.2f} s"
     )
+
+
+def _count(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _shortened(names, most=8):
@@ -246,7 +295,7 @@ def _run_demo(arguments):
 
 def _check_output(option, path, *others):
     """Refuse, before any work, an output that could not be written or does harm."""
-    if path is None:
+    if path in (None, "-"):
         return
     file = Path(path)
     if not file.parent.is_dir():
@@ -256,7 +305,7 @@ def _check_output(option, path, *others):
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise UsageError(f"{option} {path}: no permission to write there.")
     for other in others:
-        if other is not None and file.resolve() == Path(other).resolve():
+        if other not in (None, "-") and file.resolve() == Path(other).resolve():
             raise UsageError(f"{option} {path}: would overwrite {other}.")
 
 

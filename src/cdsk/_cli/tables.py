@@ -1,240 +1,239 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files -> table of numbers, and labels -> file, for the command line.
+"""Files -> table of numbers, and labels -> text, for the command line.
 
-=============  =======================================================================
-.csv           cells separated by commas
-.tsv           by tabs
-.txt           by any white space
-.npy           a NumPy array, never unpickled
-.npz           its array ``X``, or the only one
-=============  =======================================================================
+======  ==============================================================================
+.csv    cells separated by commas; by semicolons if the decimal sign is a comma
+.tsv    by tabs
+.txt    by any white space
+.npy    a NumPy array, never unpickled
+.npz    its array ``X``, or the only one
+======  ==============================================================================
 
-A text file may begin with a line of column names. The first line is one if none of its
-cells is a number, or if one of them is text where the line below has a number.
+Each may be compressed (.csv.gz); standard input is read as .csv.
+
+The first row of a text is taken for column names if none of its cells is a number, or
+if one of them is text where the row below has a number. Two guesses are in doubt, and
+told in a warning: names some of which are numbers, and a first point of whole numbers
+each one more than the last (2019,2020), as no other row is.
 """
 
 import csv
+import gzip
+import io
 import math
+import os
+import reprlib
+import warnings
 import zlib
 from array import array
-from itertools import chain, islice
-from pathlib import Path
+from itertools import chain, islice, zip_longest
 from zipfile import BadZipFile
 
 import numpy as np
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}
-ENDINGS = (*_SEPARATORS, ".npy", ".npz")
-
+_DELIMITERS = {".csv": ",", ".tsv": "tab", ".txt": "space"}
+_ENDINGS = (*_DELIMITERS, ".npy", ".npz")
+_CHARACTERS = {"tab": "\t", "space": None}  # None: any white space
+_DIALECTS = [(d, p) for d in (";", "tab", "space", ",") for p in ".," if d != p]
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+_SWAPPED = str.maketrans(",.", ".,")
 
 
 class TableError(ValueError):
     """A file that is no table of numbers; the message says where and why."""
 
 
-def read_table(path, columns=None):
-    """Read points from a file.
+def read_table(
+    path, columns=None, id_column=None, *, header=None, delimiter=None, decimal="."
+):
+    """Read points; the arguments are those of ``cdsk cluster``.
 
-    Parameters
-    ----------
-    path : str or Path
-        File with one of ``ENDINGS``.
-    columns : list of str, default=None
-        Columns to keep, by name or by number from 1; other columns of a text file may
-        hold anything. None keeps all.
-
-    Returns
-    -------
-    X : ndarray of float64, shape (n_rows, n_columns)
-    names : list of str or None
-        Names of the columns, where the file has any.
+    Returns the points as float64, the names of their columns or None, and the name of
+    ``id_column`` with its cells in one list or None.
     """
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
+    shown = "standard input" if path == "-" else path
+    stem, ending = os.path.splitext("-.csv" if path == "-" else str(path).lower())
+    opener = gzip.open if ending == ".gz" else open
+    ending = os.path.splitext(stem)[1] if ending == ".gz" else ending
+    if ending not in _ENDINGS:
         raise TableError(
-            f"cannot tell the format of {path}: expected a name that ends in "
-            f"{', '.join(ENDINGS)}."
+            f"cannot tell the format of {shown}: expected a name that ends in "
+            f"{', '.join(_ENDINGS)}, or one of these with .gz."
         )
     try:
-        if ending in _SEPARATORS:
-            return _read_text(path, _SEPARATORS[ending], columns)
-        return _read_numpy(path, columns), None
-    except OSError as error:
-        raise TableError(f"cannot read {path}: {error.strerror or error}.") from None
+        source = os.dup(0) if path == "-" else path
+        if ending in _DELIMITERS:
+            delimiter = delimiter or _DELIMITERS[ending].replace(decimal, ";")
+            with opener(source, "rt", encoding="utf-8-sig", newline="") as file:
+                return _read_text(file, columns, id_column, header, delimiter, decimal)
+        if (header, delimiter, decimal) != (None, None, "."):
+            raise TableError("an array takes no --header, --delimiter or --decimal.")
+        with opener(source, "rb") as file:
+            return _read_array(file, columns, id_column)
+    except TableError as error:
+        raise TableError(f"{shown}: {error}") from None
+    except UnicodeDecodeError as error:
+        problem = f"expected UTF-8 text; got the byte 0x{error.object[error.start]:02x}"
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        problem = getattr(error, "strerror", None) or error
+    raise TableError(f"cannot read {shown}: {problem}.")
 
 
-def write_labels(path, labels, weights):
-    """Write labels and weights as CSV, a row per point."""
-    Path(path).write_text(labels_text(labels, weights), encoding="utf-8", newline="\n")
-
-
-def labels_text(labels, weights):
+def labels_text(labels, weights, ids=None):
     """Labels and weights as CSV; the weights read back to the same bits."""
-    rows = zip(labels.tolist(), weights.tolist(), strict=True)
-    return "label,weight\n" + "".join(f"{label},{w!r}\n" for label, w in rows)
+    columns = [["label", *labels.tolist()], ["weight", *weights.tolist()]]
+    rows = zip(*([ids] if ids else []), *columns, strict=True)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
-def _read_text(path, separator, columns):
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        try:
-            return _parse(path, _rows(file, separator), columns, separator)
-        except UnicodeDecodeError as error:
-            raise TableError(
-                f"cannot read {path}: expected UTF-8 text; got the byte "
-                f"0x{error.object[error.start]:02x}."
-            ) from None
-        except csv.Error as error:
-            raise TableError(f"cannot read {path}: {error}.") from None
-
-
-def _rows(file, separator):
-    """(line number, cells) of every line that is not blank."""
-    if separator is None:
-        rows = ((i, line.split()) for i, line in enumerate(file, start=1))
-    else:
-        reader = csv.reader(file, delimiter=separator)
-        rows = ((reader.line_num, cells) for cells in reader)
-    return ((i, cells) for i, cells in rows if len(cells) > 1 or "".join(cells).strip())
-
-
-def _parse(path, rows, columns, separator):
+def _read_text(file, columns, id_column, header, delimiter, decimal):
+    rows = _rows(file, delimiter)
     head = list(islice(rows, 2))
-    if not head:
-        raise TableError(f"{path} is empty: expected a row of numbers for each point.")
-    first_line, first = head[0]
-    names = None
-    if _is_header(*(cells for _, cells in head)):
-        names = [cell.strip() for cell in first]
-        del head[0]
-        if not head:
-            raise TableError(f"{path} has column names but no rows of numbers below.")
-    chosen = _choose(path, columns, names, len(first))
+    guessed = header is None
+    header = _is_header(decimal, *(row for _, row in head)) if guessed else header
+    if len(head) <= header:
+        got = "column names alone" if head else "nothing"
+        raise TableError(f"expected a row of numbers for each point; got {got}.")
+    top, first = head[0]
+    names = first if header else None
+    hint = "" if header or not guessed else f" Pass --header if row {top} holds names."
+    chosen, beside = _choose(columns, id_column, names, len(first), hint)
+    ids = None if beside is None else [(header and names[beside]) or "id"]
     values = array("d")
-    for line, cells in chain(head, rows):
+    for line, cells in chain(head[header:], rows):
         if len(cells) != len(first):
             raise TableError(
-                f"{path}, row {line}: expected {len(first)} cells as in row "
-                f"{first_line}; got {len(cells)}."
+                f"row {line}: expected {len(first)} cells as in row {top}; got "
+                f"{len(cells)}.{_advice(cells, delimiter, decimal)}"
             )
-        numbers = _numbers([cells[j] for j in chosen])
-        if numbers is None:
-            j = next(j for j in chosen if _numbers([cells[j]]) is None)
-            raise TableError(
-                f"{path}, row {line}, {_column(j, names)}: "
-                f"{_complaint(cells[j].strip(), separator)}"
-            )
-        values.extend(numbers)
+        for j in chosen:
+            value = _number(cells[j], decimal)
+            if value is None or not math.isfinite(value):
+                name = f" ({names[j]!r})" if header and names[j] else ""
+                missing = " (a missing value)" if cells[j].lower() in _MISSING else ""
+                advice = _advice(cells, delimiter, decimal) or hint * (line == top)
+                raise TableError(
+                    f"row {line}, column {j + 1}{name}: expected a finite number; got "
+                    f"{reprlib.repr(cells[j])}{missing}.{advice}"
+                )
+            values.append(value)
+        if ids:
+            ids.append(cells[beside])
     X = np.array(values).reshape(-1, len(chosen))
-    return X, None if names is None else [names[j] for j in chosen]
+    if guessed:
+        _warn_if_in_doubt(X, [first[j] for j in chosen], header, decimal)
+    return X, [names[j] for j in chosen] if header else None, ids
 
 
-def _numbers(cells):
-    """Return the cells as floats, or None if one is no finite number."""
+def _rows(file, delimiter):
+    """(line number, cells) of every line that is not blank."""
+    if delimiter == "space":
+        rows = ((i, line.split()) for i, line in enumerate(file, start=1))
+    else:
+        reader = csv.reader(file, delimiter=_CHARACTERS.get(delimiter, delimiter))
+        rows = ((reader.line_num, [cell.strip() for cell in row]) for row in reader)
+    return ((i, cells) for i, cells in rows if len(cells) > 1 or any(cells))
+
+
+def _number(cell, decimal):
+    """Return the cell as a float, or None if it is no number."""
     try:
-        numbers = [float(cell) for cell in cells]
+        # With the two signs swapped, 1.000 is refused where the comma is the decimal.
+        value = float(cell if decimal == "." else cell.translate(_SWAPPED))
     except ValueError:
         return None
     # Python, unlike anyone else, reads 1_000 as a number.
-    ordinary = all(map(math.isfinite, numbers)) and "_" not in "".join(cells)
-    return numbers if ordinary else None
+    return None if "_" in cell else value
 
 
-def _is_header(first, second=()):
-    text = [_is_text(cell) for cell in first]
-    if any(t and _numbers([c]) is not None for t, c in zip(text, second, strict=False)):
-        return True
-    return any(text) and all(_numbers([cell]) is None for cell in first)
+def _is_header(decimal, first=(), second=()):
+    def kind(cell):
+        if _number(cell, decimal) is not None:
+            return "number"
+        return "missing" if cell.lower() in _MISSING else "text"
+
+    kinds = [(kind(a), kind(b)) for a, b in zip_longest(first, second, fillvalue="")]
+    above = {a for a, _ in kinds}
+    return ("text", "number") in kinds or ("text" in above and "number" not in above)
 
 
-def _is_text(cell):
-    """Tell if a cell is neither a number nor a sign for a missing one."""
-    try:
-        float(cell)
-    except ValueError:
-        return cell.strip().lower() not in _MISSING
-    return "_" in cell
-
-
-def _complaint(cell, separator):
-    if not cell:
-        return "expected a number; got an empty cell (a missing value)."
-    if cell.lower() in _MISSING:
-        return f"expected a number; got {cell!r} (a missing value)."
-    if not _is_text(cell):
-        return f"expected a finite number; got {cell!r}."
-    other = next((c for c in ",;\t" if c in cell and c != separator), None)
-    hint = f" Are the cells separated by {other!r}?" if other else ""
-    return f"expected a number; got {cell!r}.{hint}"
-
-
-def _column(j, names):
-    return f"column {j + 1}" + (f" ({names[j]!r})" if names and names[j] else "")
-
-
-def _choose(path, columns, names, width):
-    """Return the indices of the columns asked for."""
-    if columns is None:
-        return list(range(width))
-    return [_index(path, column, names, width) for column in columns]
-
-
-def _index(path, column, names, width):
-    count = 0 if names is None else names.count(column)
-    if count == 1:
-        return names.index(column)
-    if count > 1:
-        raise TableError(
-            f"{path} has {count} columns named {column!r}: expected a number from 1 to "
-            f"{width} instead."
+def _warn_if_in_doubt(X, first, header, decimal):
+    if header:
+        doubt = any(_number(cell, decimal) is not None for cell in first)
+        taken = "column names, though some are numbers"
+    else:
+        counts = (X % 1 == 0).all(axis=1) & (np.diff(X) == 1).all(axis=1)
+        doubt = len(X) > 1 and counts[0] and not counts[1:].any()
+        taken = "a point, though it counts up by one as no other row does"
+    if doubt:
+        warnings.warn(
+            f"The first row, {reprlib.repr(first)}, is taken for {taken}. Pass "
+            "--header or --no-header to say which.",
+            stacklevel=2,
         )
-    if column.isdecimal() and 1 <= int(column) <= width:
-        return int(column) - 1
-    known = "" if names is None else f", named {', '.join(names)}"
-    raise TableError(
-        f"{path} has no column {column!r}: expected names or numbers of its columns, "
-        f"1 to {width}{known}."
-    )
 
 
-def _read_numpy(path, columns):
+def _advice(cells, *dialect):
+    """Name the dialect in which more cells of the row are numbers, if there is one."""
+
+    def share(other):
+        parts = line.split(_CHARACTERS.get(other[0], other[0])) or [""]
+        known = [_number(part, other[1]) is not None for part in parts]
+        return (len(parts) > 1) * np.mean(known), sum(known)
+
+    line = (_CHARACTERS.get(dialect[0], dialect[0]) or " ").join(cells)
+    best = max((dialect, *_DIALECTS), key=share)
+    advice = " Perhaps pass --delimiter {!r} --decimal {!r}.".format(*best)
+    return "" if best == dialect else advice
+
+
+def _choose(columns, id_column, names, width, hint=""):
+    """Return the indices of the features, and that of ``id_column`` or None."""
+
+    def index(column):
+        count = names.count(column) if names else 0
+        if count == 1:
+            return names.index(column)
+        if not count and column.isdecimal() and 1 <= int(column) <= width:
+            return int(column) - 1
+        known = f" or one of the names {', '.join(names)}" if names else ""
+        raise TableError(
+            f"{count or 'no'} columns {column!r}: expected a number from 1 to {width}"
+            f"{known}.{hint}"
+        )
+
+    beside = None if id_column is None else index(id_column)
+    asked = range(width) if columns is None else map(index, columns)
+    chosen = [j for j in asked if j != beside]
+    if not chosen:
+        raise TableError("expected a column of numbers besides that of --id; got none.")
+    return chosen, beside
+
+
+def _read_array(file, columns, id_column):
     try:
-        with open(path, "rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.lib.npyio.NpzFile):
-                loaded = np.asarray(loaded[_key(path, loaded.files)])
-    except TableError:
-        raise
+        A = np.load(file, allow_pickle=False)
+        if isinstance(A, np.lib.npyio.NpzFile):
+            keys = A.files
+            A = A[keys[0] if len(keys) == 1 else "X"]
+    except KeyError:
+        raise TableError(
+            f"expected an array named X, or one alone; got {', '.join(keys) or 'none'}."
+        ) from None
     except (ValueError, EOFError, BadZipFile, zlib.error):
         raise TableError(
-            f"cannot read {path}: expected a NumPy file of numbers; got one that is "
-            "damaged, of another format, or of Python objects, which are never loaded."
+            "expected a NumPy file of numbers; got one that is damaged, of another "
+            "format, or of Python objects, which are never loaded."
         ) from None
-    if loaded.ndim != 2 or loaded.dtype.kind not in "biuf":
+    if A.ndim != 2 or A.dtype.kind not in "biuf" or not A.size:
         raise TableError(
-            f"{path} must hold a 2-D array of numbers, a row per point; got shape "
-            f"{loaded.shape} and dtype {loaded.dtype}."
+            f"expected a 2-D array of numbers; got shape {A.shape}, {A.dtype}."
         )
-    if not loaded.size:
-        raise TableError(f"{path} is empty: got an array of shape {loaded.shape}.")
-    chosen = _choose(path, columns, None, loaded.shape[1])
-    X = loaded[:, chosen].astype(np.float64)
-    wrong = np.argwhere(~np.isfinite(X))
-    if len(wrong):
-        i, j = wrong[0]
-        raise TableError(
-            f"{path}, row {i + 1}, {_column(chosen[j], None)}: expected a finite "
-            f"number; got {float(X[i, j])!r}."
-        )
-    return X
-
-
-def _key(path, keys):
-    if "X" in keys:
-        return "X"
-    if len(keys) == 1:
-        return keys[0]
-    raise TableError(
-        f"{path} must hold an array named X or a single array; got "
-        f"{', '.join(keys) or 'none'}."
-    )
+    chosen, beside = _choose(columns, id_column, None, A.shape[1])
+    X = A[:, chosen].astype(np.float64)
+    for i, j in np.argwhere(~np.isfinite(X))[:1]:
+        where = f"row {i + 1}, column {chosen[j] + 1}"
+        raise TableError(f"{where}: expected a finite number; got {X[i, j]}.")
+    return X, None, None if beside is None else ["id", *A[:, beside].tolist()]

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables in, labels out, and every refusal by its words."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from cdsk._cli.tables import TableError, labels_text, read_table
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a text file and read it as a table."""
+
+    def read(text, name="t.csv", columns=None, *, encoding="utf-8", **options):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        return read_table(path, columns, **options)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "1,2.5\n-3e2,4\n"),
+        ("t.CSV", '"1", 2.5\r\n-3e2 ,4'),
+        ("t.tsv", "1\t2.5\n\n-3e2\t4\n\n"),
+        ("t.txt", "  1   2.5\n-3e2\t4\n"),
+    ],
+)
+def test_text_without_names(table, name, text):
+    X, names, ids = table(text, name)
+    assert X.dtype == np.float64
+    assert X.tolist() == [[1, 2.5], [-300, 4]]
+    assert names is None
+    assert ids is None
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_text_with_names(table, mark):
+    X, names, _ = table(mark + "a, b\n1,2\n")
+    assert X.tolist() == [[1, 2]]
+    assert names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "names"),
+    [
+        ("a,b\n1,2\n", None, ["a", "b"]),
+        ("na,b\n1,2\n", None, ["na", "b"]),  # text above a number
+        ("id,x\nu,1\n", ["x"], ["x"]),  # no number at all
+        ("5.1,setosa\n4.9,setosa\n", ["1"], None),  # text in every row: no names
+        ("2.5,na\n1,2\n", ["1"], None),  # a missing value is no name
+        ("2.5,inf\n1,2\n", ["1"], None),
+    ],
+)
+def test_which_first_line_holds_names(table, text, columns, names):
+    assert table(text, columns=columns)[1] == names
+
+
+@pytest.mark.parametrize("columns", [["c", "a"], ["3", "1"], ["c", "1"]])
+def test_columns_by_name_and_number(table, columns):
+    X, names, _ = table("a,b,c\n1,text,3\n4,,6\n", columns=columns)
+    assert X.tolist() == [[3, 1], [6, 4]]
+    assert names == ["c", "a"]
+
+
+def test_a_name_goes_before_a_number(table):
+    X, _, _ = table("x,1\n5,6\n", columns=["1"], header=True)
+    assert X.tolist() == [[6]]
+
+
+def test_csv_round_trip_is_exact(tmp_path):
+    weights = np.random.default_rng(0).random(50) ** 40
+    labels = np.arange(50) % 3
+    ids = ["who, else", *(f'"{i}", {i}' for i in range(50))]
+    path = tmp_path / "l.csv"
+    path.write_text(labels_text(labels, weights))
+    X, names, _ = read_table(path)
+    assert names == ["label", "weight"]
+    np.testing.assert_array_equal(X, np.column_stack([labels, weights]))
+    path.write_text(labels_text(labels, weights, ids))
+    again, names, cells = read_table(path, id_column="who, else")
+    assert names == ["label", "weight"]
+    assert cells == ids
+    np.testing.assert_array_equal(again, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, bool])
+def test_numpy_files(tmp_path, dtype):
+    A = np.array([[1, 0, 2], [0, 1, 3]], dtype=dtype)
+    np.save(tmp_path / "a.npy", A)
+    np.savez(tmp_path / "one.npz", whatever=A)
+    np.savez_compressed(tmp_path / "two.npz", X=A, y=np.arange(2))
+    for name in ("a.npy", "one.npz", "two.npz"):
+        X, names, _ = read_table(tmp_path / name)
+        assert X.dtype == np.float64
+        assert names is None
+        np.testing.assert_array_equal(X, A)
+        np.testing.assert_array_equal(
+            read_table(tmp_path / name, ["3", "1"])[0], A[:, [2, 0]]
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"expected a row of numbers for each point; got nothing\."),
+        ("\n \n", r"got nothing"),
+        ("a,b\n", r"expected a row of numbers .* got column names alone\."),
+        ("1,2\n3,4\n\n5\n", r"row 4: expected 2 cells as in row 1; got 1\."),
+        ("a,b\n1,2\n3,4,5\n", r"row 3: expected 2 cells as in row 1; got 3\."),
+        (
+            "a,b\n1,2\n3,x y\n",
+            r"row 3, column 2 \('b'\): expected a finite number; got 'x y'",
+        ),
+        ("1,2\n3,abc\n", r"row 2, column 2: expected a finite number; got 'abc'\.$"),
+        ("a\nx y\n", r"row 2, column 1 \('a'\): .* got 'x y'\.$"),
+        ("1,2\n3,1_0\n", r"row 2, column 2: expected a finite number; got '1_0'\."),
+        ("1,2\n3," + "x" * 999, r"got 'x{12}\.\.\.x{13}'\.$"),
+        ("a,b\n1,\n", r"row 2, column 2 \('b'\): .* got '' \(a missing value\)"),
+        (",0\n0,5\n", r"row 1, column 1: .* Pass --header if row 1 holds names\."),
+        ("1,2\n3,NA\n", r"row 2, column 2: .* got 'NA' \(a missing value\)"),
+        ("1,NaN\n3,4\n", r"row 1, column 2: .* got 'NaN' \(a missing value\)"),
+        ("1,2\n-inf,4\n", r"row 2, column 1: expected a finite number; got '-inf'\."),
+    ],
+)
+def test_bad_text(table, text, message):
+    with pytest.raises(TableError, match=r"t\.csv.*" + message):
+        table(text)
+
+
+def test_bad_text_encodings(table):
+    with pytest.raises(TableError, match="expected UTF-8 text; got the byte 0xe9"):
+        table("caf\u00e9,b\n1,2\n", encoding="latin-1")
+    with pytest.raises(TableError, match="cannot read"):
+        table("1," + "9" * 200_000 + "\n")  # beyond the csv module's largest cell
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("a,b\n1,2\n", "z", r"no columns 'z': .* 1 to 2 or one of the names a, b\.$"),
+        ("a,b\n1,2\n", "3", r"no columns '3': .* 1 to 2 or one of the names a, b\.$"),
+        ("1,2\n", "0", r"no columns '0': .* 1 to 2\. Pass --header if row 1 holds"),
+        ("a,a\n1,2\n", "a", r"2 columns 'a': expected a number from 1 to 2"),
+    ],
+)
+def test_missing_columns(table, text, column, message):
+    for asked in ({"columns": [column]}, {"id_column": column}):
+        with pytest.raises(TableError, match=message):
+            table(text, **asked)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.arange(3), r"expected a 2-D array of numbers; got shape \(3,\), int64\."),
+        (np.ones((2, 2), complex), r"expected a 2-D array of numbers.* complex128"),
+        (np.array([["a"]]), r"expected a 2-D array of numbers.* <U1"),
+        (np.ones((0, 2)), r"expected a 2-D array of numbers; got shape \(0, 2\)"),
+        (np.array([[1, 2], [np.nan, 3]]), r"row 2, column 1: .* finite .* got nan"),
+        (np.array([[1, np.inf]]), r"row 1, column 2: .* finite number; got inf"),
+        (np.array([[1, {}]], dtype=object), r"Python objects, which are never loaded"),
+    ],
+)
+def test_bad_arrays(tmp_path, array, message):
+    np.save(tmp_path / "a.npy", array, allow_pickle=True)
+    np.savez(tmp_path / "a.npz", X=array)
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(TableError, match=rf"{name}.*{message}"):
+            read_table(tmp_path / name)
+
+
+def test_bad_numpy_files(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, a=np.ones((2, 2)), b=np.ones((2, 2)))
+    with pytest.raises(TableError, match=r"named X, or one alone; got a, b\."):
+        read_table(path)
+    np.savez(path)
+    with pytest.raises(TableError, match=r"named X, or one alone; got none\."):
+        read_table(path)
+    for content in (b"", b"no array", b"PK\x03\x04 no zip"):
+        path.write_bytes(content)
+        with pytest.raises(TableError, match="damaged, of another format"):
+            read_table(path)
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(TableError, match=r"none\.csv: No such file or directory"):
+        read_table(tmp_path / "none.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(TableError, match=r"folder\.csv: Is a directory"):
+        read_table(tmp_path / "folder.csv")
+    with pytest.raises(TableError, match=r"format of .*t\.xlsx: .* \.csv, .*\.npz, or"):
+        read_table(tmp_path / "t.xlsx")
+
+
+# --- names in doubt -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("2019,2020\n3,7\n5,2\n", "a point, though it counts up"),
+        ("0,1,2\n0.5,1.5,2.5\n", "a point, though it counts up"),
+        ("2019\n0.5\n0.75\n", "a point, though it counts up"),
+        ("year,2020\n1,2\n", "column names, though some are numbers"),
+    ],
+)
+def test_names_in_doubt_are_told(table, text, taken):
+    with pytest.warns(
+        UserWarning, match=rf"^The first row, \[.*\], is taken for {taken}"
+    ):
+        X, names, _ = table(text)
+    assert len(X) + (names is not None) == text.count("\n")
+    assert len(table(text, header=True)[0]) == text.count("\n") - 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,2\n",  # nothing to compare with
+        "1,2\n3,4\n7,5\n",  # another row that counts
+        "1,3\n2,5\n",
+        "0.5,1.5\n2,5\n",
+        "a,b\n1,2\n",
+    ],
+)
+def test_names_not_in_doubt(table, text):
+    table(text)
+
+
+def test_header_by_decree(table):
+    X, names, _ = table("2019,2020\n3,7\n", header=True)
+    assert (X.tolist(), names) == ([[3, 7]], ["2019", "2020"])
+    X, names, _ = table("2019,2020\n3,7\n", header=False)
+    assert (X.tolist(), names) == ([[2019, 2020], [3, 7]], None)
+    X, names, _ = table("id,2019\nu,7\n", columns=["2019"], header=True)
+    assert (X.tolist(), names) == ([[7]], ["2019"])
+    with pytest.raises(TableError, match=r"row 1, column 1: .* got 'a'\.$"):
+        table("a,b\n1,2\n", header=False)
+    with pytest.raises(TableError, match="got column names alone"):
+        table("1,2\n", header=True)
+
+
+# --- dialects -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("1;2.5\n-3e2;4", "t.csv", {"delimiter": ";"}),
+        ("1;2,5\n-3e2;4", "t.csv", {"decimal": ","}),
+        ("1;2,5\n-3e2;4", "t.txt", {"delimiter": ";", "decimal": ","}),
+        ("1\t2,5\n-3e2\t4", "t.tsv", {"decimal": ","}),
+        ("1\t2.5\n-3e2\t4", "t.csv", {"delimiter": "tab"}),
+        (" 1  2.5\n-3e2\t4", "t.csv", {"delimiter": "space"}),
+        ("1 2,5\n-3e2 4", "t.txt", {"decimal": ","}),
+        ("1|2.5\n-3e2|4", "t.csv", {"delimiter": "|"}),
+    ],
+)
+def test_dialects(table, text, name, options):
+    assert table(text, name, **options)[0].tolist() == [[1, 2.5], [-300, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("1,5;2,5\n3,5;4,5\n", "t.csv", "--delimiter ';' --decimal ','"),
+        ("x;y\n1,5;2,5\n", "t.csv", "--delimiter ';' --decimal ','"),
+        ("x;y\n1;2\n", "t.csv", "--delimiter ';' --decimal '.'"),
+        ("x;y\nu;2\n", "t.csv", "--delimiter ';' --decimal '.'"),
+        ("1\t2\n3\t4\n", "t.csv", "--delimiter 'tab' --decimal '.'"),
+        ("1 2\n3 4\n", "t.csv", "--delimiter 'space' --decimal '.'"),
+        ("1,2\n3,4\n", "t.txt", "--delimiter ',' --decimal '.'"),
+        ("1,5\t2\n3,5\t4\n", "t.tsv", "--delimiter 'tab' --decimal ','"),
+    ],
+)
+def test_errors_name_the_dialect(table, text, name, options):
+    with pytest.raises(TableError, match=f"Perhaps pass {options}") as refusal:
+        table(text, name)
+    _, delimiter, _, decimal = options.replace("'", "").split()
+    X = table(text, name, id_column="1", delimiter=delimiter, decimal=decimal)[0]
+    assert X.shape[1] == 1
+    assert "row " in str(refusal.value)
+
+
+def test_thousands_are_no_decimals(table):
+    with pytest.raises(TableError, match=r"row 2, column 1: .* got '1\.000,5'\.$"):
+        table("2,5;1\n1.000,5;2\n", decimal=",")
+
+
+def test_arrays_have_no_dialect(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    for options in ({"header": False}, {"delimiter": ";"}, {"decimal": ","}):
+        with pytest.raises(TableError, match="an array takes no --header"):
+            read_table(tmp_path / "a.npy", **options)
+
+
+# --- a column beside the labels -----------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "c"], ["who", "a", "c"]])
+def test_id_column(table, columns):
+    text = "a,who,c\n1, u ,3\n4,,6\n"
+    X, names, ids = table(text, columns=columns, id_column="who")
+    assert X.tolist() == [[1, 3], [4, 6]]
+    assert names == ["a", "c"]
+    assert ids == ["who", "u", ""]
+
+
+def test_id_column_without_a_name(table, tmp_path):
+    assert table("1,u\n2,v\n", id_column="2")[2] == ["id", "u", "v"]
+    assert table(",a\n1,2\n", id_column="1", header=True)[2] == ["id", "1"]
+    np.save(tmp_path / "a.npy", np.array([[7, 1], [8, 2]]))
+    X, _, ids = read_table(tmp_path / "a.npy", id_column="1")
+    assert (X.tolist(), ids) == ([[1], [2]], ["id", 7, 8])
+
+
+def test_id_column_must_not_be_the_only_one(table):
+    with pytest.raises(TableError, match="numbers besides that of --id; got none"):
+        table("a\n1\n", id_column="a")
+
+
+# --- compressed files ---------------------------------------------------------------
+
+
+def test_compressed(tmp_path):
+    A = np.array([[1, 2.5], [-300, 4]])
+    np.save(tmp_path / "t.npy", A)
+    np.savez(tmp_path / "t.npz", X=A)
+    np.savetxt(tmp_path / "t.csv", A, delimiter=",")
+    np.savetxt(tmp_path / "t.tsv", A, delimiter="\t")
+    np.savetxt(tmp_path / "t.txt", A)
+    for ending in ("csv", "tsv", "txt", "npy", "npz"):
+        path = tmp_path / f"t.{ending}.GZ"
+        path.write_bytes(gzip.compress((tmp_path / f"t.{ending}").read_bytes()))
+        np.testing.assert_array_equal(read_table(path)[0], A)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npy"])
+def test_damaged_compressed_files(tmp_path, ending):
+    path = tmp_path / f"t.{ending}.gz"
+    whole = gzip.compress(np.random.default_rng(0).random(999).tobytes().hex().encode())
+    for content in (b"1,2", whole[:99], whole[:20] + b"?" * 20 + whole[40:]):
+        path.write_bytes(content)
+        with pytest.raises(TableError, match=rf"t\.{ending}\.gz: .*\.$"):
+            read_table(path)
