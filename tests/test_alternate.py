@@ -1,5 +1,8 @@
 """The alternation: one round equals the reference, and what must hold for all."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -10,16 +13,17 @@ import cdsk
 import reference
 from cdsk import CDSK
 from cdsk._kernels.dense import DenseKernel
+from cdsk._steps import eigen, embedding
 from cdsk._steps.alternate import alternate
 
 
 def run(K, n_clusters, lam, **options):
     n = len(K)
-    defaults = {"max_iter": 20, "tol": 1e-4, "qp_tol": 1e-6}
+    defaults = {"max_iter": 20, "tol": 1e-4, "qp_tol": 1e-6, "eigen_solver": "auto"}
     return alternate(
         DenseKernel(K, 2),
         n_clusters,
-        lam * n,
+        lam,
         np.full(n, 1 / n),
         rng=np.random.RandomState(0),
         **(defaults | options),
@@ -126,3 +130,34 @@ def test_learned_weights_fade_out_noise(rng):
     model = CDSK(2, bandwidth="neighbour", random_state=0)
     model.fit(np.concatenate([X, noise]))
     assert model.weights_[:300].mean() > 2 * model.weights_[300:].mean()
+
+
+def test_an_unresolved_start_ends_the_alternation(rng, monkeypatch):
+    # a kernel so narrow that eigenvalues crowd, and a single product to tell them apart
+    monkeypatch.setattr("cdsk._steps.eigen.MOST_BLOCK_PRODUCTS", 1)
+    K = cdsk.gaussian_gram(rng.uniform(size=(900, 2)), 0.03)
+    fit = run(K, 6, 0.3)
+    assert not fit.resolved
+    assert fit.n_iter == 0
+    assert (fit.weights == 1 / 900).all()
+    assert re.search(r"spectral step .* residual .* after 1 products", fit.complaint)
+
+
+def test_a_round_that_is_not_resolved_is_not_accepted(rng, monkeypatch):
+    X = make_blobs(200, 2, centers=3, cluster_std=2.5, random_state=0)[0]
+    K = cdsk.gaussian_gram(X, 1.0)
+    expected = run(K, 3, 0.2, max_iter=0)
+    solve, calls = eigen.leading_eigenpairs, []
+
+    def fails_later(*args, **options):
+        calls.append(1)
+        found = solve(*args, **options)
+        return found if len(calls) == 1 else replace(found, residuals=np.ones(3))
+
+    monkeypatch.setattr(embedding, "leading_eigenpairs", fails_later)
+    fit = run(K, 3, 0.2)
+    assert len(calls) == 2
+    assert fit.resolved
+    assert "spectral step did not converge" in fit.complaint
+    assert (fit.weights == expected.weights).all()
+    assert fit.history == expected.history

@@ -1,5 +1,7 @@
 """The kernels a fit is tried with, and the votes that belong to them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -7,12 +9,7 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._choices.candidates import (
-    FACTORS,
-    NEIGHBOURS,
-    other_candidate,
-    rbf_candidates,
-)
+from cdsk._choices.candidates import FACTORS, NEIGHBOURS, find_candidates
 from cdsk._kernels.bandwidth import bandwidth_from_data
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
@@ -25,8 +22,16 @@ def X(rng):
     return rng.normal(size=(80, 3))
 
 
-def rbf(X, bandwidth, n_neighbors=None):
-    return rbf_candidates(X, bandwidth, n_neighbors, None, np.random.RandomState(0), 1)
+def rbf(X, bandwidth, n_neighbors=None, kernel="rbf", kernel_params=None, psd=None):
+    return find_candidates(
+        X,
+        kernel=kernel,
+        kernel_params=kernel_params,
+        psd=psd,
+        bandwidth=bandwidth,
+        n_neighbors=n_neighbors,
+        n_threads=1,
+    )
 
 
 def test_factors_are_a_geometric_grid_widest_first():
@@ -47,7 +52,7 @@ def test_auto_gives_truncated_kernels_of_all_factors(X, n_neighbors):
         np.testing.assert_allclose(candidate.bandwidth, bandwidth, rtol=1e-14)
         expected = reference.truncated_gram(X, bandwidth, neighbours.indices)
         np.testing.assert_allclose(
-            candidate.kernel.matrix.toarray(), expected, rtol=1e-11, atol=1e-300
+            candidate.kernel().matrix.toarray(), expected, rtol=1e-11, atol=1e-300
         )
 
 
@@ -58,14 +63,14 @@ def test_other_bandwidths_give_one_kernel(X, rule, n_neighbors):
     value = bandwidth_from_data(X, rule) if isinstance(rule, str) else rule
     np.testing.assert_allclose(candidate.bandwidth, value, rtol=1e-14)
     if n_neighbors is None:
-        assert isinstance(candidate.kernel, DenseKernel)
+        assert isinstance(candidate.kernel(), DenseKernel)
         expected = reference.gaussian_gram(X, value).astype(float)
-        np.testing.assert_allclose(candidate.kernel.as_array(), expected, atol=1e-13)
+        np.testing.assert_allclose(candidate.kernel().as_array(), expected, atol=1e-13)
     else:
-        assert isinstance(candidate.kernel, SparseKernel)
+        assert isinstance(candidate.kernel(), SparseKernel)
         indices = Neighbours(X, n_neighbors).indices
         expected = reference.truncated_gram(X, value, indices)
-        found = candidate.kernel.matrix.toarray()
+        found = candidate.kernel().matrix.toarray()
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-300)
 
 
@@ -90,17 +95,15 @@ def test_where_all_neighbours_are_duplicates_distinct_points_count(rng, rule):
 
 def test_candidate_of_a_matrix_and_of_a_named_kernel(X):
     K = cdsk.gaussian_gram(X, 1.0)
-    given = other_candidate(K, "precomputed", {}, True, np.random.RandomState(0), 1)
+    (given,) = rbf(K, "auto", kernel="precomputed", psd=True)
     assert given.name == "precomputed"
     assert given.bandwidth is None
-    assert given.kernel.points is None
-    assert (given.kernel.as_array() == K).all()
-    named = other_candidate(
-        X, "laplacian", {"gamma": 0.5}, None, np.random.RandomState(0), 1
-    )
+    assert given.kernel().points is None
+    assert (given.kernel().as_array() == K).all()
+    (named,) = rbf(X, "auto", kernel="laplacian", kernel_params={"gamma": 0.5})
     assert named.name == "laplacian"
     city = np.abs(X[:, np.newaxis] - X).sum(axis=-1)
-    np.testing.assert_allclose(named.kernel.as_array(), np.exp(-0.5 * city), rtol=1e-12)
+    np.testing.assert_allclose(named.kernel().as_array(), np.exp(-0.5 * city), rtol=1e-12)
 
 
 def neighbour_votes(X, new, labels, weights, k, bandwidths, new_bandwidths, c):
@@ -177,7 +180,7 @@ def test_estimator_tells_the_candidates(rng):
 def test_bound_is_that_of_the_chosen_kernel():
     X = make_blobs(120, centers=3, random_state=0)[0]
     model = CDSK(3, random_state=0).fit(X)
-    K = rbf(X, "auto")[model.choice_.chosen].kernel.as_array()
+    K = rbf(X, "auto")[model.choice_.chosen].kernel().as_array()
     expected = cdsk.theory.generalization_bound(K, model.labels_, model.weights_)
     assert model.generalization_bound() == expected
     assert model.generalization_bound(X) == expected
@@ -193,3 +196,36 @@ def test_psd_of_a_truncated_kernel_is_respected(rng):
     assert raised.n_negative_ == as_it_is.n_negative_ == 0
     assert raised._kernel_of().diagonal[0] > 1
     assert (as_it_is._kernel_of().diagonal == 1).all()
+
+
+def test_what_makes_a_kernel_larger_is_told_in_its_own_words(X):
+    K = cdsk.gaussian_gram(X, 1.0)
+    remedies = {
+        "a larger bandwidth": rbf(X, 1.0),
+        "a larger bandwidth or n_neighbors": rbf(X, 1.0, 5),
+        "a matrix with larger entries": rbf(K, "auto", kernel="precomputed"),
+        "a smaller gamma": rbf(X, "auto", kernel="laplacian"),
+        "a kernel with larger values": rbf(X, "auto", kernel="cosine"),
+    }
+    for remedy, (candidate,) in remedies.items():
+        assert candidate.kernel().remedy == remedy
+    (split,) = rbf(X, 1.0, 5, psd=False)
+    assert split.kernel().remedy == "a larger bandwidth or n_neighbors"
+
+
+def test_the_model_keeps_its_candidate_but_no_matrix(X):
+    K = cdsk.gaussian_gram(X, 1.0)
+    for parameters, data in (({}, X), ({"kernel": "precomputed"}, K)):
+        model = CDSK(2, random_state=0, **parameters).fit(data)
+        kernel = model._kernel_of(data)
+        A = model.similarity_operator(data) @ np.eye(80)
+        expected = reference.normalised(
+            kernel.as_array(), model.weights_, 80 * model.lam_
+        )
+        np.testing.assert_allclose(A, expected, atol=1e-12)
+        copy = pickle.loads(pickle.dumps(model))
+        again = copy.similarity_operator(data) @ np.eye(80)
+        assert (again == A).all()
+    assert model._candidate.matrix is None
+    with pytest.raises(ValueError, match="X must be the kernel matrix .* got None"):
+        model.similarity_operator()

@@ -116,8 +116,8 @@ def test_learned_weights_win_on_breast_cancer_with_the_chosen_kernel():
     kernel = graph.kernel(factor * graph.neighbours.scales, 1)
     np.testing.assert_allclose(learned.bandwidth_, factor * graph.neighbours.scales)
     uniform = kernel.similarity(np.full(len(X), 1 / len(X)), 0.2 * len(X))
-    columns = spectral_step(uniform, 2, np.random.RandomState(0)).columns
-    labels = assign_labels(columns, "kmeans", n_init=10, random_state=0)
+    vectors = spectral_step(uniform, 2, np.random.RandomState(0)).vectors
+    labels = assign_labels(vectors, "kmeans", n_init=10, random_state=0)
     assert adjusted_rand_score(y, labels) < 0.1  # a few outliers are cut off
     assert adjusted_rand_score(y, learned.labels_) > 0.7
 

@@ -11,10 +11,11 @@ from threadpoolctl import threadpool_limits
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._kernels import indefinite as _general
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.indefinite import NEGLIGIBLE, is_semidefinite, negative_part, split
-from cdsk._kernels.similarity import Similarity
+from cdsk._kernels import indefinite
+from cdsk._kernels.dense import DenseKernel, DenseSimilarity
+from cdsk._kernels.indefinite import NEGLIGIBLE, negative_part, split
+from cdsk._kernels.interface import NEGLIGIBLE_EDGE
+from cdsk._kernels.matrix import SymmetricMatrix
 from cdsk._steps.weights import WeightProblem
 
 
@@ -39,9 +40,12 @@ def many_negative(rng, n, dtype=np.float64):
 
 
 def general_kernel(K, n_threads=2):
-    kernel = DenseKernel(K, n_threads)
-    kernel.negative = negative_part(kernel, np.random.RandomState(0))
-    return kernel
+    negative = negative_part(SymmetricMatrix(K, n_threads))
+    return DenseKernel(K, n_threads, negative=negative)
+
+
+def is_semidefinite(K):
+    return split(SymmetricMatrix(K, 1), None).rank == 0
 
 
 def weights_in_box(rng, n, lam):
@@ -67,23 +71,23 @@ def test_split_equals_the_eigendecomposition(rng, make, dtype):
 def test_both_methods_of_splitting_agree(rng, monkeypatch):
     K = few_negative(rng, 300)
     by_lapack = general_kernel(K).negative
-    monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_factor_by_lapack", None)  # must not be asked
+    monkeypatch.setattr(indefinite, "_SMALL", 0)
+    monkeypatch.setattr(indefinite, "_factor_by_lapack", None)  # must not be asked
     by_block = general_kernel(K).negative
     assert by_block.rank == by_lapack.rank
     np.testing.assert_allclose(
         by_block.factor.T @ by_block.factor,
         by_lapack.factor.T @ by_lapack.factor,
-        atol=10 * _general._TOLERANCE * K.sum(axis=1).max(),
+        atol=10 * indefinite._TOLERANCE * K.sum(axis=1).max(),
     )
 
 
 def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
-    monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_LARGEST_DENSE", 0)
+    monkeypatch.setattr(indefinite, "_SMALL", 0)
+    monkeypatch.setattr(indefinite, "_LARGEST_DENSE", 0)
     # what it is at 10,000 points, beyond which this is the case
-    monkeypatch.setattr(_general, "_FEWEST_COLUMNS", 2500)
-    monkeypatch.setattr(_general, "_factorises", None)
+    monkeypatch.setattr(indefinite, "_FEWEST_COLUMNS", 2500)
+    monkeypatch.setattr(indefinite, "_factorises", None)
     K = few_negative(rng, 200)
     _, negative = reference.split(K)
     factor = general_kernel(K).negative.factor
@@ -93,9 +97,9 @@ def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
 
 
 def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
-    monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_factor_by_lapack", None)
-    monkeypatch.setattr(_general, "_FEWEST_COLUMNS", 100_000)
+    monkeypatch.setattr(indefinite, "_SMALL", 0)
+    monkeypatch.setattr(indefinite, "_factor_by_lapack", None)
+    monkeypatch.setattr(indefinite, "_FEWEST_COLUMNS", 100_000)
     K = many_negative(rng, 150)
     values = np.linalg.eigvalsh(K)
     expected = (values < -NEGLIGIBLE * K.sum(axis=1).max()).sum()
@@ -103,8 +107,8 @@ def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
 
 
 def test_lapack_takes_over_where_the_block_method_is_slow(rng, monkeypatch):
-    monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_FEWEST_COLUMNS", 24)
+    monkeypatch.setattr(indefinite, "_SMALL", 0)
+    monkeypatch.setattr(indefinite, "_FEWEST_COLUMNS", 24)
     K = many_negative(rng, 120)
     _, negative = reference.split(K)
     factor = general_kernel(K).negative.factor
@@ -113,25 +117,25 @@ def test_lapack_takes_over_where_the_block_method_is_slow(rng, monkeypatch):
 
 @pytest.mark.parametrize("largest_dense", [6000, 0])
 def test_semidefinite_or_not(rng, dtype, monkeypatch, largest_dense):
-    monkeypatch.setattr(_general, "_LARGEST_DENSE", largest_dense)
+    monkeypatch.setattr(indefinite, "_LARGEST_DENSE", largest_dense)
     X = rng.normal(size=(200, 3))
     for bandwidth in (0.1, 1.0, 30.0):
         K = cdsk.gaussian_gram(X.astype(dtype), bandwidth)
-        assert is_semidefinite(DenseKernel(K, 1), np.random.RandomState(0))
+        assert is_semidefinite(K)
     # exactly singular
-    assert is_semidefinite(DenseKernel(np.ones((200, 200)), 1), np.random.RandomState())
+    assert is_semidefinite(np.ones((200, 200)))
     # one eigenvalue of -1 among 200 of 1
     K = np.eye(200, dtype=dtype)
     K[3, 4] = K[4, 3] = 2.0
     for matrix in (K, few_negative(rng, 200, dtype), many_negative(rng, 200, dtype)):
-        assert not is_semidefinite(DenseKernel(matrix, 1), np.random.RandomState(0))
+        assert not is_semidefinite(matrix)
 
 
 def test_what_is_not_asked_for_is_not_split(rng):
-    kernel = DenseKernel(many_negative(rng, 60), 1)
-    assert split(kernel, True, None).rank == 0
-    assert split(kernel, None, np.random.RandomState(0)).rank > 0
-    assert split(kernel, False, np.random.RandomState(0)).rank > 0
+    matrix = SymmetricMatrix(many_negative(rng, 60), 1)
+    assert split(matrix, True).rank == 0
+    assert split(matrix, None).rank > 0
+    assert split(matrix, False).rank > 0
 
 
 @pytest.mark.parametrize("make", [few_negative, many_negative])
@@ -139,17 +143,17 @@ def test_absolute_rows_and_products(rng, make, dtype):
     K = make(rng, 90, dtype)
     kernel = general_kernel(K)
     positive, negative = reference.split(K)
-    rows = kernel.negative.absolute_rows(kernel.rows())
+    rows = kernel.absolute_rows()
     atol = 2 * NEGLIGIBLE * K.sum(axis=1).max()
     for i in (0, 41, 89):
         np.testing.assert_allclose(
             rows.row_array(i), (positive + negative)[i], atol=atol
         )
     np.testing.assert_allclose(rows.diagonal, np.diag(positive + negative), atol=atol)
-    columns = rng.normal(size=(3, 90))
+    vectors = rng.normal(size=(3, 90))
     np.testing.assert_allclose(
-        kernel.negative.product(columns),
-        columns @ (negative - np.diag(np.diag(negative))),
+        kernel.negative.product(vectors),
+        vectors @ (negative - np.diag(np.diag(negative))),
         atol=atol * 90,
     )
 
@@ -159,7 +163,7 @@ def test_similarity_is_clipped_and_counted(rng, make, dtype):
     n, lam = 120, 36.0
     K = make(rng, n, dtype)
     weights = weights_in_box(rng, n, lam)
-    similarity = Similarity(general_kernel(K), weights, lam)
+    similarity = DenseSimilarity(general_kernel(K), weights, lam)
     _, degrees, raw = reference.general_similarity(K, weights, lam)
     # entries of the size of what was neglected may fall on either side of 0
     noise = 4 * weights.max() * NEGLIGIBLE * K.sum(axis=1).max()
@@ -168,40 +172,41 @@ def test_similarity_is_clipped_and_counted(rng, make, dtype):
     assert similarity.n_clipped > 0
     np.testing.assert_allclose(similarity.degrees, degrees, atol=n * noise)
     A = reference.general_normalised(K, weights, lam)
-    columns = rng.normal(size=(3, n))
+    vectors = rng.normal(size=(3, n))
     np.testing.assert_allclose(
-        similarity.normalised_product(columns), columns @ A, atol=1e-3 * np.abs(A).max()
+        similarity.normalised_product(vectors), vectors @ A, atol=1e-3 * np.abs(A).max()
     )
 
 
 def test_a_stored_negative_part_gives_the_same(rng, monkeypatch):
     n, lam = 90, 27.0
     K = many_negative(rng, n)
-    weights, columns = weights_in_box(rng, n, lam), rng.normal(size=(2, n))
+    weights, vectors = weights_in_box(rng, n, lam), rng.normal(size=(2, n))
     found = []
     for part in (0.0, 1.0):  # always stored, never stored
-        monkeypatch.setattr(_general, "_STORED_FROM", part)
+        monkeypatch.setattr(indefinite, "_STORED_FROM", part)
         kernel = general_kernel(K, 1)
-        similarity = Similarity(kernel, weights, lam)
-        rows = kernel.negative.absolute_rows(kernel.rows())
+        similarity = DenseSimilarity(kernel, weights, lam)
+        rows = kernel.absolute_rows()
         absolute = np.stack([rows.row_array(i) for i in range(n)])
-        clipped = similarity.normalised_product(columns)
-        found.append((absolute, rows.diagonal, clipped, similarity.components(0.1)[1]))
+        clipped = similarity.normalised_product(vectors)
+        found.append((absolute, rows.diagonal, clipped, similarity.components()[1]))
     for stored, made in zip(*found, strict=True):
         np.testing.assert_allclose(stored, made, rtol=1e-12, atol=1e-12)
 
 
-def test_components_of_the_clipped_graph(rng):
+def test_components_of_the_clipped_graph(rng, monkeypatch):
     # two groups without similarity to each other, one of them indefinite
     n = 60
     K = np.zeros((n, n))
     K[:40, :40] = many_negative(rng, 40)
     K[40:, 40:] = cdsk.gaussian_gram(rng.normal(size=(20, 2)), 1.0)
     weights = np.full(n, 1 / n)
-    similarity = Similarity(general_kernel(K), weights, 0.3 * n)
+    similarity = DenseSimilarity(general_kernel(K), weights, 0.3 * n)
     S, degrees, _ = reference.general_similarity(K, weights, 0.3 * n)
-    for negligible in (1e-6, 1e-2, 0.1, 0.5):
-        count, label = similarity.components(negligible)
+    for negligible in (NEGLIGIBLE_EDGE, 1e-2, 0.1, 0.5):
+        monkeypatch.setattr("cdsk._kernels.dense.NEGLIGIBLE_EDGE", negligible)
+        count, label = similarity.components()
         joined = S > negligible * np.minimum.outer(degrees, degrees)
         np.fill_diagonal(joined, True)
         reach = np.linalg.matrix_power(joined.astype(float), n) > 0
@@ -237,13 +242,13 @@ def test_pairs_that_are_never_clipped(seed, lam):
 def test_weight_step_is_the_convex_qp_of_the_absolute_kernel(rng, make, lam, dtype):
     n = 100
     K = make(rng, n, dtype)
-    columns = rng.normal(size=(3, n))
-    columns /= np.linalg.norm(columns, axis=0)
-    problem = WeightProblem(general_kernel(K), columns, lam * n)
-    Q, q = reference.general_weight_qp(K.astype(float), columns, lam * n)
+    vectors = rng.normal(size=(3, n))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    problem = WeightProblem(general_kernel(K), vectors, lam * n)
+    Q, q = reference.general_weight_qp(K.astype(float), vectors, lam * n)
     assert np.linalg.eigvalsh(Q)[0] > -1e-12 * np.abs(Q).max()
     # K itself would not do
-    assert np.linalg.eigvalsh(reference.weight_qp(K, columns, lam * n)[0])[0] < -1e-2
+    assert np.linalg.eigvalsh(reference.weight_qp(K, vectors, lam * n)[0])[0] < -1e-2
     scale = np.abs(q).max()
     np.testing.assert_allclose(problem.q, q, atol=1e-10)
     alpha = weights_in_box(rng, n, lam * n)
@@ -261,9 +266,9 @@ def test_weight_step_is_the_convex_qp_of_the_absolute_kernel(rng, make, lam, dty
 def test_weights_equal_those_of_another_solver(rng):
     n, lam = 15, 0.3 * 15
     K = many_negative(rng, n)
-    columns = rng.normal(size=(2, n))
-    columns /= np.linalg.norm(columns, axis=0)
-    Q, q = reference.general_weight_qp(K, columns, lam)
+    vectors = rng.normal(size=(2, n))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    Q, q = reference.general_weight_qp(K, vectors, lam)
     found = minimize(
         lambda a: q @ a + a @ Q @ a,
         np.full(n, 1 / n),
@@ -273,7 +278,7 @@ def test_weights_equal_those_of_another_solver(rng):
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 1000},
     )
-    problem = WeightProblem(general_kernel(K), columns, lam)
+    problem = WeightProblem(general_kernel(K), vectors, lam)
     alpha = problem.solve(np.full(n, 1 / n), 1e-9).alpha
     assert q @ alpha + alpha @ Q @ alpha == pytest.approx(found.fun, abs=1e-5)
 
@@ -305,7 +310,7 @@ def test_a_round_of_an_indefinite_similarity_equals_the_reference():
         random_state=0,
     ).fit(K)  # fmt: skip
     assert model.n_negative_ > 5
-    columns, start = None, np.full(n, 1 / n)
+    vectors, start = None, np.full(n, 1 / n)
     merits = []
     for alpha in (start, model.weights_):
         _, degrees, _ = reference.general_similarity(K, alpha, lam * n)
@@ -313,8 +318,8 @@ def test_a_round_of_an_indefinite_similarity_equals_the_reference():
             reference.general_normalised(K, alpha, lam * n)
         )
         rows = vectors[:, -3:] / np.sqrt(degrees)[:, np.newaxis]
-        columns = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T
-        Q, q = reference.general_weight_qp(K, columns, lam * n)
+        vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T
+        Q, q = reference.general_weight_qp(K, vectors, lam * n)
         merits.append(q @ alpha + alpha @ Q @ alpha)
         if alpha is start:
             expected = reference.smo(Q, q, 1 / (lam * n), 1e-8)
@@ -356,8 +361,8 @@ def test_points_without_neighbours_stay_stray(rng, monkeypatch):
     K = np.zeros((201, 201))
     K[:200, :200] = few_negative(rng, 200)
     K[200, 200] = 1.0
-    monkeypatch.setattr(_general, "_SMALL", 0)
-    monkeypatch.setattr(_general, "_factor_by_lapack", None)
+    monkeypatch.setattr(indefinite, "_SMALL", 0)
+    monkeypatch.setattr(indefinite, "_factor_by_lapack", None)
     assert (general_kernel(K).negative.factor[:, 200] == 0).all()
     with pytest.warns(UserWarning, match="1 of 201 points have no similarity"):
         model = CDSK(2, kernel="precomputed", random_state=0).fit(K)
@@ -366,18 +371,18 @@ def test_points_without_neighbours_stay_stray(rng, monkeypatch):
 
 @pytest.mark.parametrize("make", [few_negative, many_negative])
 def test_threads_change_no_bit(rng, monkeypatch, make):
-    monkeypatch.setattr(_general, "_SMALL", 100)
+    monkeypatch.setattr(indefinite, "_SMALL", 100)
     K = make(rng, 300)
     found = []
     for n_threads in (1, 2, 3):
         with threadpool_limits(limits=n_threads, user_api="blas"):
             kernel = general_kernel(K, n_threads)
             weights = weights_in_box(np.random.default_rng(0), 300, 90.0)
-            similarity = Similarity(kernel, weights, 90.0)
+            similarity = DenseSimilarity(kernel, weights, 90.0)
             angle = np.linspace(0, 3, 300)
-            columns = np.stack([np.cos(angle), np.sin(angle)])
-            product = similarity.normalised_product(columns)
-            problem = WeightProblem(kernel, columns, 90.0)
+            vectors = np.stack([np.cos(angle), np.sin(angle)])
+            product = similarity.normalised_product(vectors)
+            problem = WeightProblem(kernel, vectors, 90.0)
             alpha = problem.solve(np.full(300, 1 / 300), 1e-6).alpha
         found.append((kernel.negative.factor, similarity.degrees, product, alpha))
     for other in found[1:]:
@@ -386,18 +391,18 @@ def test_threads_change_no_bit(rng, monkeypatch, make):
 
 def test_refused_with_figures_and_advice(rng, monkeypatch):
     # as above 10,000 points: the test and the search run as they do there
-    monkeypatch.setattr(_general, "_LARGEST_DENSE", 1000)
-    monkeypatch.setattr(_general, "_factor_by_lapack", None)
-    monkeypatch.setattr(_general, "_factorises", None)
-    columns = 0
-    product = DenseKernel.product
+    monkeypatch.setattr(indefinite, "_LARGEST_DENSE", 1000)
+    monkeypatch.setattr(indefinite, "_factor_by_lapack", None)
+    monkeypatch.setattr(indefinite, "_factorises", None)
+    vectors = 0
+    product = SymmetricMatrix.product
 
     def counted(self, rows):
-        nonlocal columns
-        columns += len(rows)
+        nonlocal vectors
+        vectors += len(rows)
         return product(self, rows)
 
-    monkeypatch.setattr(DenseKernel, "product", counted)
+    monkeypatch.setattr(SymmetricMatrix, "product", counted)
     K = cdsk.gaussian_gram(rng.normal(size=(1300, 2)), 0.5)
     K[K < 0.5] = 0.0
     message = (
@@ -408,7 +413,7 @@ def test_refused_with_figures_and_advice(rng, monkeypatch):
         CDSK(3, kernel="precomputed", random_state=0).fit(K)
     # the test of definiteness is a short search here, and each block is as wide as its
     # guesses and guards
-    assert columns <= 1.1 * _general._column_budget(1300) + 50
+    assert vectors <= 1.1 * indefinite._column_budget(1300) + 50
 
 
 def test_refused_for_lack_of_memory(rng, monkeypatch):

@@ -214,21 +214,6 @@ def test_similarity_in_place(rng):
     assert (S == expected).all()
 
 
-@pytest.mark.parametrize("spread", [0.5, 5, 50])
-def test_components_equal_reference(rng, dtype, spread):
-    X = rng.normal(size=(80, 2)) * spread
-    K = cdsk.gaussian_gram(X.astype(dtype), 1.0)
-    weights = np.where(rng.uniform(size=80) < 0.5, 0.0, 1.0)
-    weights /= weights.sum()
-    lam = 0.5 / weights.max()
-    _, degrees = reference.similarity(K, weights, lam)
-    count, label = _kernel.components(K, weights, lam, degrees, 1e-13)
-    count_reference, label_reference = reference.components(K, weights, lam, 1e-13)
-    assert count == count_reference
-    pairs = set(zip(label.tolist(), label_reference.tolist(), strict=True))
-    assert len(pairs) == count
-
-
 @pytest.mark.parametrize("d", [3, 20, 300])
 @pytest.mark.parametrize("n_new", [1, 48, 100])
 @pytest.mark.parametrize("n_points", [1, 47, 48, 60])

@@ -8,12 +8,11 @@ from threadpoolctl import threadpool_limits
 import cdsk
 import reference
 from cdsk._kernels.dense import DenseKernel
-from cdsk._steps import kmeans as _kmeans
 from cdsk._steps import labels as _labels
-from cdsk._steps.labels import METHODS, assign_labels
+from cdsk._steps.labels import METHODS, assign_labels, cut_ratios
 
 
-def columns(rng, n_clusters=4, noise=0.1):
+def embedded(rng, n_clusters=4, noise=0.1):
     """A rotated embedding near the axes, with its labels."""
     labels = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=96)])
     rows = np.eye(n_clusters)[labels] + noise * rng.normal(
@@ -24,9 +23,9 @@ def columns(rng, n_clusters=4, noise=0.1):
     return np.ascontiguousarray((rows @ rotation).T), labels
 
 
-@pytest.mark.parametrize("method", ["kmeans", "cluster_qr", "rotation"])
+@pytest.mark.parametrize("method", ["kmeans", "cluster_qr", "discretize"])
 def test_labels_are_found_and_numbered_in_order(rng, method):
-    embedding, expected = columns(rng)
+    embedding, expected = embedded(rng)
     labels = assign_labels(embedding, method, n_init=10, random_state=0)
     assert adjusted_rand_score(expected, labels) == 1
     # the first four points are of clusters 0, 1, 2, 3, in this order
@@ -41,24 +40,24 @@ def test_n_init_is_the_number_of_starts(rng, monkeypatch, n_init):
         asked.append(options["n_init"])
         return KMeans(*args, **options)
 
-    monkeypatch.setattr(_labels, "KMeans", kmeans)
-    assign_labels(columns(rng)[0], "kmeans", n_init=n_init, random_state=0)
+    monkeypatch.setattr(_labels, "OneThreadKMeans", kmeans)
+    assign_labels(embedded(rng)[0], "kmeans", n_init=n_init, random_state=0)
     assert asked == [n_init]
 
 
 def test_cluster_qr_equals_scikit_learn(rng):
-    embedding, _ = columns(rng, noise=0.4)
+    embedding, _ = embedded(rng, noise=0.4)
     labels = assign_labels(embedding, "cluster_qr", n_init=1, random_state=0)
     assert adjusted_rand_score(cluster_qr(embedding.T.copy()), labels) == 1
 
 
 def test_kmeans_stays_on_the_calling_thread(rng):
     X = rng.normal(size=(300, 3))
-    ours = _kmeans.KMeans(4, n_init=2, random_state=0).fit(X)
+    ours = _labels.OneThreadKMeans(4, n_init=2, random_state=0).fit(X)
     assert ours._n_threads == 1
     with threadpool_limits(1):
         theirs = KMeans(4, n_init=2, random_state=0).fit(X)
-    assert theirs._n_threads == 1  # the name that _steps/kmeans.py overrides
+    assert theirs._n_threads == 1  # the name that OneThreadKMeans overrides
     assert (ours.labels_ == theirs.labels_).all()
 
 
@@ -79,3 +78,25 @@ def test_auto_has_the_smallest_cut(rng):
     }
     assert cuts["auto"] == min(cuts.values())
     assert len(set(cuts.values())) > 1
+
+
+def test_cut_ratios_by_hand():
+    # two pairs of similarity 1 within and 0.5 between one point of each
+    K = np.eye(4)
+    K[0, 1] = K[1, 0] = K[2, 3] = K[3, 2] = 1.0
+    K[1, 2] = K[2, 1] = 0.5
+    kernel = DenseKernel(K, 1)
+    for labels, expected in (([0, 0, 1, 1], [0.2, 0.2]), ([0, 1, 0, 1], [1, 1])):
+        np.testing.assert_allclose(cut_ratios(kernel, np.array(labels)), expected)
+    np.testing.assert_allclose(cut_ratios(kernel, np.full(4, 3)), [0])
+
+
+@pytest.mark.parametrize("method", ["cluster_qr", "discretize"])
+def test_rounding_of_the_embedding_changes_no_label(rng, method):
+    # unit rows are equally long: which is the first pivot must not be left to rounding
+    embedding = np.repeat(embedded(rng, noise=0.3)[0], 3, axis=1)
+    labels = assign_labels(embedding, method, n_init=1, random_state=0)
+    for _ in range(5):
+        noise = 1 + 1e-9 * rng.normal(size=embedding.shape)
+        found = assign_labels(embedding * noise, method, n_init=1, random_state=0)
+        assert (found == labels).all()

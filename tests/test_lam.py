@@ -15,7 +15,7 @@ import reference
 from cdsk import CDSK, select_lambda
 from cdsk._choices.lam import CRITERIA, choose_lambda
 from cdsk._kernels.dense import DenseKernel
-from cdsk._steps.labels import normalised_cut, rotated_to_axes, rotation_to_axes
+from cdsk._steps.labels import cut_ratios, rotated_to_axes, rotation_to_axes
 
 GRID = (0.1, 0.3, 0.5)
 
@@ -39,11 +39,13 @@ def test_the_smallest_of_the_curve_is_chosen(blobs, criterion):
 
 def test_ties_go_to_the_smaller(rng):
     # one fit for all values, which a rounding of the embedding cannot tell apart
-    columns = rng.normal(size=(3, 100))
-    fit = SimpleNamespace(embedding=SimpleNamespace(columns=columns, lengths=1.0))
+    X, vectors = rng.normal(size=(100, 2)), rng.normal(size=(3, 100))
+    fit = SimpleNamespace(embedding=SimpleNamespace(vectors=vectors, lengths=1.0))
+    candidate = SimpleNamespace(kernel=lambda: None)
     choice = choose_lambda(
-        lambda rows: None, lambda kernel, lam: fit, 100, 3, grid=(0.5, 0.2, 0.3),
-        sample=1.0, criterion="paper", n_init=1, rng=np.random.RandomState(0),
+        X, lambda X, rows: [candidate], lambda kernel, lam: fit, 3,
+        grid=(0.5, 0.2, 0.3), sample=1.0, criterion="paper", n_init=1,
+        rng=np.random.RandomState(0),
     )  # fmt: skip
     assert np.ptp(choice.curve) == 0
     assert choice.lam == 0.2
@@ -105,29 +107,19 @@ def test_rotation_finds_the_axes_of_separate_clusters(rng):
 
 def test_rotation_is_no_worse_than_its_start(rng):
     # the mean largest entry is what the turns raise
-    columns = rng.normal(size=(3, 100))
-    columns /= np.linalg.norm(columns, axis=0)
-    turned = rotated_to_axes(columns)
-    np.testing.assert_allclose(turned.T @ turned, columns.T @ columns, atol=1e-12)
-    start = rotation_to_axes(columns).T @ columns
+    vectors = rng.normal(size=(3, 100))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    turned = rotated_to_axes(vectors)
+    np.testing.assert_allclose(turned.T @ turned, vectors.T @ vectors, atol=1e-12)
+    start = rotation_to_axes(vectors).T @ vectors
     assert turned.max(axis=0).mean() >= start.max(axis=0).mean()
 
 
 def test_cut_criterion(blobs, whole):
     K = cdsk.gaussian_gram(blobs, 2.0)
-    expected = [normalised_cut(DenseKernel(K, 1), model.labels_) for model in whole]
-    np.testing.assert_allclose(curve(blobs, "cut"), expected, rtol=1e-2)
-
-
-def test_normalised_cut_by_hand():
-    # two pairs of similarity 1 within and 0.5 between one point of each
-    K = np.eye(4)
-    K[0, 1] = K[1, 0] = K[2, 3] = K[3, 2] = 1.0
-    K[1, 2] = K[2, 1] = 0.5
     kernel = DenseKernel(K, 1)
-    assert normalised_cut(kernel, np.array([0, 0, 1, 1])) == pytest.approx(0.5 / 2.5)
-    assert normalised_cut(kernel, np.array([0, 1, 0, 1])) == pytest.approx(1.0)
-    assert normalised_cut(kernel, np.array([3, 3, 3, 3])) == pytest.approx(0.0)
+    expected = [np.mean(cut_ratios(kernel, model.labels_)) for model in whole]
+    np.testing.assert_allclose(curve(blobs, "cut"), expected, rtol=1e-2)
 
 
 def test_stability_prefers_what_repeats(blobs):
@@ -208,7 +200,7 @@ def test_labels_are_as_good_as_k_means_on_easy_data():
         ({"sample": 0}, "sample must be a number > 0 and <= 1; got 0"),
         ({"criterion": "best"}, "criterion must be one of 'entropy', 'paper', 'cut'"),
         ({"lam": 0.3}, "select_lambda chooses lam and does not take it"),
-        ({"n_clusters": 1}, "n_clusters must be an integer of at least 2; got 1"),
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
     ],
 )
 def test_bad_arguments(blobs, options, message):
@@ -218,7 +210,7 @@ def test_bad_arguments(blobs, options, message):
 
 
 def test_bad_lam(blobs):
-    with pytest.raises(ValueError, match=r"lam must be a number > 0 .* got 'best'"):
+    with pytest.raises(ValueError, match=r"lam must be a number in \(0, 1\] .* got 'best'"):
         CDSK(4, lam="best").fit(blobs)
 
 

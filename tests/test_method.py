@@ -36,7 +36,7 @@ def test_the_functions_of_the_map_exist():
         if path.suffix in (".py", ".pyx")
     )
     for _, _, functions in table():
-        for name in re.findall(r"`([A-Za-z_.]+)(?:\(\.\.\.\)[.a-z_]*)?`", functions):
+        for name in re.findall(r"`([\w./]+)(?:\(\.\.\.\)[.a-z_]*)?`", functions):
             if name.endswith((".py", ".pyx")):
                 assert (ROOT / "src" / "cdsk" / name).exists(), name
             else:

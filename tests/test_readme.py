@@ -34,7 +34,6 @@ def test_example_prints_what_is_said(code, expected):
         "_runtime",
         "_steps.start",
         "_steps.qp",
-        "_choices.select",
         "plot._overview",
         "plot._scatter",
         "theory._bound",

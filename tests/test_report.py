@@ -290,7 +290,7 @@ def test_warnings_of_clusters(model):
 
 def test_warning_of_kernels_that_disagree(model):
     scores = np.array([0.24, 0.2])
-    choice = Choice(("a", "b"), scores, np.ones(2), np.eye(2), 0)
+    choice = Choice(("a", "b"), scores, np.ones(2), np.eye(2), np.ones(2, bool), 0)
     text = words(changed(model, choice_=choice), "Warnings")
     assert "The kernels disagree (best score 0.24)" in text
 
