@@ -103,7 +103,9 @@ def test_candidate_of_a_matrix_and_of_a_named_kernel(X):
     (named,) = rbf(X, "auto", kernel="laplacian", kernel_params={"gamma": 0.5})
     assert named.name == "laplacian"
     city = np.abs(X[:, np.newaxis] - X).sum(axis=-1)
-    np.testing.assert_allclose(named.kernel().as_array(), np.exp(-0.5 * city), rtol=1e-12)
+    np.testing.assert_allclose(
+        named.kernel().as_array(), np.exp(-0.5 * city), rtol=1e-12
+    )
 
 
 def neighbour_votes(X, new, labels, weights, k, bandwidths, new_bandwidths, c):
@@ -227,5 +229,5 @@ def test_the_model_keeps_its_candidate_but_no_matrix(X):
         again = copy.similarity_operator(data) @ np.eye(80)
         assert (again == A).all()
     assert model._candidate.matrix is None
-    with pytest.raises(ValueError, match="X must be the kernel matrix .* got None"):
+    with pytest.raises(ValueError, match=r"X must be the kernel matrix .* got None"):
         model.similarity_operator()

@@ -8,6 +8,7 @@ import reference
 from cdsk._kernels.dense import DenseKernel, DenseSimilarity
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE
 from cdsk._kernels.matrix import is_semidefinite
+from cdsk._rows import StoredRows, components
 
 
 def problem(rng, dtype, n=70):
@@ -78,7 +79,9 @@ def test_nearest_far_from_the_origin(rng):
     X = rng.normal(size=(40, 20)) + 1e8
     points, candidates = np.arange(20), np.arange(20, 40)
     exact = reference.squared_distances(X[points], X[candidates]).argmin(axis=1)
-    similarity = DenseKernel(np.eye(40), 1, points=X).similarity(np.full(40, 1 / 40), 9.0)
+    similarity = DenseKernel(np.eye(40), 1, points=X).similarity(
+        np.full(40, 1 / 40), 9.0
+    )
     found = similarity.nearest(points, candidates)
     assert (found == candidates[exact]).all()
 
@@ -99,7 +102,9 @@ def test_components_equal_reference(rng, dtype, spread):
     weights = np.where(rng.uniform(size=80) < 0.5, 0.0, 1.0)
     weights /= weights.sum()
     penalty = 0.5 / weights.max()
-    count, label = DenseKernel(K, 1).similarity(weights, penalty).components()
+    _, degrees = reference.similarity(K, weights, penalty)
+    arguments = weights, penalty, degrees, NEGLIGIBLE_EDGE
+    count, label = components(StoredRows(K), None, *arguments)
     expected = reference.components(K, weights, penalty, NEGLIGIBLE_EDGE)
     assert count == expected[0]
     pairs = set(zip(label.tolist(), expected[1].tolist(), strict=True))

@@ -210,7 +210,9 @@ def test_bad_arguments(blobs, options, message):
 
 
 def test_bad_lam(blobs):
-    with pytest.raises(ValueError, match=r"lam must be a number in \(0, 1\] .* got 'best'"):
+    with pytest.raises(
+        ValueError, match=r"lam must be a number in \(0, 1\] .* got 'best'"
+    ):
         CDSK(4, lam="best").fit(blobs)
 
 

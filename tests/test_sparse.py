@@ -9,14 +9,13 @@ from sklearn.datasets import make_blobs, make_circles
 import cdsk
 import reference
 from cdsk import _smo
-from cdsk._kernels import sparse as _sparse
-from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.dense import DenseKernel, DenseSimilarity
 from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.similarity import Similarity
 from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
+from cdsk._linalg import banded
 from cdsk._rows import SparseRows
-from cdsk._steps import embedding as _embedding
-from cdsk._steps.embedding import TOLERANCE, spectral_step
+from cdsk._steps.eigen import TOLERANCE
+from cdsk._steps.embedding import spectral_step
 from cdsk._steps.weights import WeightProblem
 
 
@@ -169,30 +168,34 @@ def test_kernel_members_equal_those_of_the_dense_one(case, rng):
     kernel = truncated(*case, factor=2.0)
     K = kernel.as_array()
     dense = DenseKernel(K, 1)
-    columns = rng.normal(size=(3, kernel.n))
+    vectors = rng.normal(size=(3, kernel.n))
     np.testing.assert_allclose(
-        kernel.product(columns), dense.product(columns), atol=1e-12
+        kernel.product(vectors), dense.product(vectors), atol=1e-12
     )
-    assert kernel.product(columns).flags.c_contiguous
+    assert kernel.product(vectors).flags.c_contiguous
     np.testing.assert_allclose(kernel.row_sums, dense.row_sums, rtol=1e-12)
     np.testing.assert_array_equal(kernel.diagonal, dense.diagonal)
     for i in (0, kernel.n - 1):
         np.testing.assert_array_equal(kernel.row(i), K[i])
         np.testing.assert_array_equal(kernel.rows().row_array(i), K[i])
-    assert kernel.negative.rank == 0
+    assert kernel.n_negative == 0
 
 
-def both(kernel, weights, lam):
+def both(kernel, weights, penalty):
     """The same similarity from the sparse and from the dense code."""
     K = kernel.as_array()
-    dense = DenseKernel(K, 1, points=kernel.neighbours.X)
-    return kernel.similarity(weights, lam), Similarity(dense, weights, lam), K
+    dense = DenseKernel(K, 1, points=kernel.points)
+    return (
+        kernel.similarity(weights, penalty),
+        DenseSimilarity(dense, weights, penalty),
+        K,
+    )
 
 
-def some_weights(rng, n, lam, zeros):
+def some_weights(rng, n, penalty, zeros):
     weights = rng.uniform(0.5, 1.0, size=n) * (rng.uniform(size=n) >= zeros)
     weights /= weights.sum()
-    assert weights.max() <= 1 / lam
+    assert weights.max() <= 1 / penalty
     return weights
 
 
@@ -200,25 +203,25 @@ def some_weights(rng, n, lam, zeros):
 def test_similarity_equals_the_dense_one(case, rng, zeros):
     X, k = case
     n = len(X)
-    # weights of a few points lie below 1 / lam only for a small one
-    lam = 0.2 * n if n > 10 else 0.5
-    weights = some_weights(rng, n, lam, zeros if n > 10 else 0.0)
-    found, expected, K = both(truncated(X, k), weights, lam)
+    # weights of a few points lie below 1 / penalty only for a small one
+    penalty = 0.2 * n if n > 10 else 0.5
+    weights = some_weights(rng, n, penalty, zeros if n > 10 else 0.0)
+    found, expected, K = both(truncated(X, k), weights, penalty)
     np.testing.assert_allclose(found.degrees, expected.degrees, rtol=1e-12, atol=1e-300)
     assert (found.isolated == expected.isolated).all()
-    columns = rng.normal(size=(4, n))
+    vectors = rng.normal(size=(4, n))
     np.testing.assert_allclose(
-        found.normalised_product(columns),
-        expected.normalised_product(columns),
+        found.normalised_product(vectors),
+        expected.normalised_product(vectors),
         atol=1e-12,
     )
-    count, label = found.components(1e-13)
-    expected_count, expected_label = expected.components(1e-13)
+    count, label = found.components()
+    expected_count, expected_label = expected.components()
     assert count == expected_count
     # the same partition: as many pairs of labels as labels
     assert len(set(zip(label, expected_label, strict=True))) == count
     if not found.isolated.any():
-        A = reference.normalised(K, weights, lam)
+        A = reference.normalised(K, weights, penalty)
         np.testing.assert_allclose(
             found.normalised_product(np.eye(n)), A, rtol=1e-11, atol=1e-13
         )
@@ -226,12 +229,12 @@ def test_similarity_equals_the_dense_one(case, rng, zeros):
 
 def test_weights_at_the_upper_bound_leave_no_negative_similarity(rng):
     kernel = truncated(rng.normal(size=(60, 2)), 6)
-    lam = 0.3 * 60
+    penalty = 0.3 * 60
     weights = np.zeros(60)
-    weights[:18] = 1 / lam
-    S = kernel.similarity(weights, lam)._matrix
+    weights[:18] = 1 / penalty
+    S = kernel.similarity(weights, penalty)._matrix
     assert (S.data >= 0).all()
-    expected, _ = reference.similarity(kernel.matrix.toarray(), weights, lam)
+    expected, _ = reference.similarity(kernel.matrix.toarray(), weights, penalty)
     np.testing.assert_allclose(S.toarray(), expected, atol=1e-15)
 
 
@@ -246,8 +249,8 @@ def test_inverse_solves_the_shifted_system(rng):
 
 
 def eigenvectors(found, degrees):
-    """Orthonormal columns D^1/2 Y from the unit rows and their lengths."""
-    return (found.columns * found.lengths * np.sqrt(degrees)).T
+    """Orthonormal vectors D^1/2 Y from the unit rows and their lengths."""
+    return (found.vectors * found.lengths * np.sqrt(degrees)).T
 
 
 SPECTRA = {
@@ -281,11 +284,11 @@ def test_spectral_step_equals_the_dense_one(rng, spectrum, size, zeros):
     )
     np.testing.assert_allclose(ours.T @ ours, np.eye(n_clusters), atol=1e-9)
     assert subspace_angles(ours, theirs).max() < 1e-4
-    np.testing.assert_allclose(np.linalg.norm(found.columns, axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=0), 1, rtol=1e-12)
     # G does not depend on the basis
     np.testing.assert_allclose(
-        found.columns.T @ found.columns,
-        expected.columns.T @ expected.columns,
+        found.vectors.T @ found.vectors,
+        expected.vectors.T @ expected.vectors,
         atol=1e-3,
     )
 
@@ -300,7 +303,7 @@ def test_points_without_similarity_take_the_row_of_their_nearest(rng):
     assert np.flatnonzero(found.stray).tolist() == [90, 91]
     distances = reference.squared_distances(X[90:], X[:90])
     for i, nearest in zip((90, 91), np.argmin(distances, axis=1), strict=True):
-        assert (found.columns[:, i] == found.columns[:, nearest]).all()
+        assert (found.vectors[:, i] == found.vectors[:, nearest]).all()
 
 
 def test_points_of_negligible_degree_count_as_isolated():
@@ -362,45 +365,30 @@ def test_residuals_of_the_similarity_are_as_promised(seed, n_features):
     assert found.residual <= TOLERANCE
 
 
-@pytest.mark.parametrize("products", [2, 40, 1000])
-def test_products_first_give_the_same_as_factors_at_once(monkeypatch, products):
-    # enough of them on the way to the end of the search, or far too few
+@pytest.mark.parametrize("solver", ["eigsh", "block"])
+def test_products_give_the_same_as_factors(monkeypatch, solver):
     X = make_blobs(400, 8, centers=4, cluster_std=3.0, random_state=0)[0]
     for data, n_clusters in ((X, 4), (crowded(), 4)):
         n = len(data)
         similarity = truncated(data, 8).similarity(np.full(n, 1 / n), 0.2 * n)
-        assert similarity.has_sparse_factors
+        assert similarity.inverse(1e-7) is not None
         expected = spectral_step(similarity, n_clusters, rng_state())
         with monkeypatch.context() as limits:
-            limits.setattr(_sparse, "SMALL", 100)
-            limits.setattr(_sparse, "FEW_FEATURES", 1)
-            limits.setattr(_embedding, "_FEW_PRODUCTS", products)
-            assert not similarity.has_sparse_factors
-            found = spectral_step(similarity, n_clusters, rng_state())
+            limits.setattr(banded, "MOST_OPERATIONS", 0)
+            assert similarity.inverse(1e-7) is None
+            found = spectral_step(similarity, n_clusters, rng_state(), solver=solver)
         np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-9)
         assert max(found.residual, expected.residual) <= TOLERANCE
         ours, theirs = (eigenvectors(e, similarity.degrees) for e in (found, expected))
         assert subspace_angles(ours, theirs).max() < 1e-2
 
 
-def test_factors_are_made_only_when_products_do_not_suffice(monkeypatch):
-    made = []
-    inverse = _sparse.SparseSimilarity.inverse
-    monkeypatch.setattr(
-        _sparse.SparseSimilarity,
-        "inverse",
-        lambda self, shift: made.append(self.n) or inverse(self, shift),
-    )
-    X = make_blobs(1200, 12, centers=3, cluster_std=4.0, random_state=0)[0]
-    similarity = truncated(X, 10).similarity(np.full(1200, 1 / 1200), 240.0)
-    assert not similarity.has_sparse_factors
-    spectral_step(similarity, 3, rng_state())
-    assert made == []
-    rings = np.concatenate([crowded(1200), np.zeros((1200, 4))], axis=1)
-    similarity = truncated(rings, 6).similarity(np.full(1200, 1 / 1200), 240.0)
-    assert not similarity.has_sparse_factors
-    spectral_step(similarity, 4, rng_state())
-    assert made == [1200]
+def test_no_factors_where_they_would_cost_much(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(200, 10))
+    similarity = truncated(X, 8).similarity(np.full(200, 1 / 200), 40.0)
+    assert similarity.inverse(1e-7) is not None
+    monkeypatch.setattr(banded, "available_bytes", lambda: 1000)
+    assert similarity.inverse(1e-7) is None
 
 
 def test_same_seed_same_embedding_and_a_start_changes_nothing():
@@ -408,7 +396,7 @@ def test_same_seed_same_embedding_and_a_start_changes_nothing():
     n = len(X)
     similarity = truncated(X, 8).similarity(np.full(n, 1 / n), 0.2 * n)
     first, second = (spectral_step(similarity, 5, rng_state()) for _ in range(2))
-    assert (first.columns == second.columns).all()
+    assert (first.vectors == second.vectors).all()
     warm = spectral_step(similarity, 5, np.random.RandomState(9), start=first)
     np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
 
@@ -420,11 +408,11 @@ def test_weight_problem_equals_the_dense_one(rng, factor):
     kernel = truncated(X, 10, factor=factor)
     K = kernel.as_array()
     uniform = np.full(n, 1 / n)
-    columns = spectral_step(kernel.similarity(uniform, lam * n), 3, rng_state()).columns
-    Q, q = reference.weight_qp(K, columns, lam * n)
+    vectors = spectral_step(kernel.similarity(uniform, lam * n), 3, rng_state()).vectors
+    Q, q = reference.weight_qp(K, vectors, lam * n)
     assert np.linalg.eigvalsh(Q)[0] >= -1e-12 * np.abs(Q).max()
-    sparse_one = WeightProblem(kernel, columns, lam * n)
-    dense_one = WeightProblem(DenseKernel(K, 1), columns, lam * n)
+    sparse_one = WeightProblem(kernel, vectors, lam * n)
+    dense_one = WeightProblem(DenseKernel(K, 1), vectors, lam * n)
     np.testing.assert_allclose(sparse_one.q, q, atol=1e-11)
     for alpha in (uniform, some_weights(rng, n, lam * n, 0.3)):
         assert sparse_one.merit(alpha) == pytest.approx(q @ alpha + alpha @ Q @ alpha)

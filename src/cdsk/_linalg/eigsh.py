@@ -5,10 +5,10 @@ Tested in tests/test_eigen.py.
 
 ARPACK builds its Krylov space from one vector, and such a space contains one copy of a
 multiple eigenvalue; the others appear through rounding, or not at all. So what it found
-is *completed*: a few products with random guards, orthogonal to what was found, show a
-Ritz value above the smallest one found if a copy was missed. A Ritz value is never
-above the largest eigenvalue that is left, so this is a proof, and the search goes on
-among the rest.
+is *completed*: a random guard, orthogonal to what was found, is driven to the largest
+eigenvalue that is left. Its Ritz value is never above that, so one above the smallest
+eigenvalue found proves that a copy was missed, and the search goes on among the rest.
+The guard has done its duty when its residual is smaller than its distance to them.
 
 BLAS has one thread meanwhile: labels must not depend on how many there are, and each
 wait for the others costs a slice of the scheduler where processors are shared.
@@ -19,23 +19,16 @@ import inspect
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from cdsk._linalg.block_lanczos import (
-    GUARDS,
-    SETTLED,
-    Eigenpairs,
-    leading_by_block_lanczos,
-    ritz_pairs,
-)
+from cdsk._linalg.block_lanczos import Eigenpairs, ritz_pairs
 from cdsk._linalg.dense import largest_eigenpairs
 from cdsk._runtime import one_blas_thread
 
-# Basis vectors of ARPACK per wanted one, and the least number of them. Measured, 10 000
-# images of MNIST, ten wanted: 30, 60 and 100 need the same time where clusters are
-# seen, and 100 need half the products where eigenvalues crowd.
-_BASIS_FACTOR, _SMALLEST_BASIS = 4, 60
+# Basis vectors of ARPACK for a single eigenpair.
+_SMALL_BASIS = 20
 
-# Products with the guards. They end sooner, when the first one has settled.
-_GUARD_PRODUCTS = 20
+# Accuracy at which a guard is looked at first, and by how much more each time it says
+# nothing yet.
+_SETTLED, _TIGHTER = 0.05, 0.1
 
 # A Ritz value above another by this part is larger, whatever rounding did.
 _ROUNDING = 1e-10
@@ -54,7 +47,9 @@ _ROUGH = 1e-3
 _MOST_ROUGH_PRODUCTS = 1000
 
 
-def leading_by_eigsh(product, start, k, *, known, tol, max_products, n_threads, rng):
+def leading_by_eigsh(
+    product, start, k, *, known, tol, basis, max_products, n_threads, rng
+):
     """Find the k leading eigenpairs orthogonal to ``known``, every copy of them.
 
     Parameters
@@ -69,6 +64,8 @@ def leading_by_eigsh(product, start, k, *, known, tol, max_products, n_threads, 
         Orthonormal eigenvectors to be left out.
     tol : float
         Largest norm of A v - theta v, relative to theta.
+    basis : int
+        Number of basis vectors of ARPACK.
     max_products : int
         Most products with a vector, about; the residuals tell if it ended the search.
     n_threads : int
@@ -76,40 +73,44 @@ def leading_by_eigsh(product, start, k, *, known, tol, max_products, n_threads, 
     rng : RandomState
         Makes the guards.
     """
+    spent = 0
+
+    def search(start, k, left_out, tol, basis):
+        nonlocal spent
+        found = _search(
+            product, start, k, left_out, tol, basis, max_products - spent, n_threads
+        )
+        spent += found.n_products
+        return found
+
     with one_blas_thread():
-        found = _search(product, start, k, known, tol, max_products, n_threads)
-        spent = found.n_products
-        while spent < max_products:
+        found = search(start, k, known, tol, basis)
+        # what cannot be resolved need not be complete
+        while found.residuals.max() <= 10.0 * tol:
             left_out = np.concatenate([known, found.vectors])
-            guard = leading_by_block_lanczos(
-                product,
-                rng.standard_normal((GUARDS, known.shape[1])),
-                1,
-                known=left_out,
-                tol=SETTLED,
-                max_steps=_GUARD_PRODUCTS,
-                n_threads=n_threads,
-            )
-            spent += GUARDS * guard.n_products
             smallest = found.values[-1]
-            if guard.values[0] <= smallest + _ROUNDING * max(abs(smallest), 1.0):
+            vectors, settled = rng.standard_normal((1, known.shape[1])), _SETTLED
+            while True:
+                guard = search(vectors, 1, left_out, settled, _SMALL_BASIS)
+                value = guard.values[0]
+                error = guard.residuals[0] * max(abs(value), 1.0)
+                above = value > smallest + _ROUNDING * max(abs(smallest), 1.0)
+                if above or error <= max(smallest - value, tol * max(abs(value), 1.0)):
+                    break
+                if spent >= max_products:
+                    # nobody knows what is left
+                    found.residuals[-1] = max(found.residuals[-1], guard.residuals[0])
+                    break
+                vectors, settled = guard.vectors, _TIGHTER * settled
+            if not above:
                 break
-            more = _search(
-                product,
-                guard.vectors,
-                1,
-                left_out,
-                tol,
-                max_products - spent,
-                n_threads,
-            )
-            spent += more.n_products
+            more = search(guard.vectors, 1, left_out, tol, _SMALL_BASIS)
             both = np.concatenate([found.vectors, more.vectors])
             found = ritz_pairs(product, both, k, n_threads)
     return Eigenpairs(found.values, found.vectors, found.residuals, spent)
 
 
-def _search(product, start, k, known, tol, max_products, n_threads):
+def _search(product, start, k, known, tol, basis, max_products, n_threads):
     """One run of ARPACK, its pairs filled up by rough ones if it did not converge."""
     n = start.shape[1]
     calls = 0
@@ -125,7 +126,7 @@ def _search(product, start, k, known, tol, max_products, n_threads):
         matrix = np.array([deflated(unit) for unit in np.eye(n)])
         vectors = largest_eigenpairs(0.5 * (matrix + matrix.T), k)[1]
         return ritz_pairs(product, vectors, k, n_threads)
-    basis = min(n, max(_BASIS_FACTOR * k, _SMALLEST_BASIS))
+    basis = min(n, basis)
     first = start.sum(axis=0)
     try:
         _, columns = eigsh(
@@ -159,7 +160,8 @@ def largest_eigenvalue(product, bound, n, n_threads):
     with one_blas_thread():
         found = _search(
             lambda vectors: product(vectors) / bound,
-            *(start, 1, start[:0], _ROUGH, _MOST_ROUGH_PRODUCTS, n_threads),
+            *(start, 1, start[:0], _ROUGH, _SMALL_BASIS),
+            *(_MOST_ROUGH_PRODUCTS, n_threads),
         )
     # a residual bounds the distance to some eigenvalue, not to the largest
     return bound * min(float(found.values[0] + max(found.residuals[0], _ROUGH)), 1.0)

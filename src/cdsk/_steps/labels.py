@@ -72,10 +72,10 @@ def rotation_to_axes(vectors):
     """Orthogonal R such that the points of the clusters in R' vectors lie near axes.
 
     Points of unit length are all equally good as the first pivot, and rounding would
-    choose. So they are made a little longer the farther they are from the mean.
+    choose. So those in the direction of many others are made a very little longer.
     """
-    mean = vectors.mean(axis=1)
-    longer = 1.0 + 1e-3 * (1.0 - mean @ vectors)
+    spread = vectors @ vectors.T / vectors.shape[1]
+    longer = 1.0 + 1e-9 * np.einsum("ln,lm,mn->n", vectors, spread, vectors)
     _, _, pivots = qr(vectors * longer, mode="economic", pivoting=True)
     left, _, right = svd(vectors[:, pivots[: len(vectors)]])
     return left @ right
