@@ -47,16 +47,18 @@ lint: $(VENV)/installed
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
 
-bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (15 minutes)
-	$(BIN)/python benchmarks/compare.py
+bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
+	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
+
+ASV_CONFIG := benchmarks/asv/asv.conf.json
 
 asv: $(VENV)/installed  ## every benchmark of asv once, in this environment (15 minutes)
-	$(WITH_BIN) asv machine --yes --config benchmarks/asv.conf.json
-	$(WITH_BIN) asv run --quick --show-stderr --config benchmarks/asv.conf.json -E existing:same
+	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
+	$(WITH_BIN) asv run --quick --show-stderr --config $(ASV_CONFIG) -E existing:same
 
 bench-check: $(VENV)/installed  ## the benchmarks still run
-	$(WITH_BIN) asv check --config benchmarks/asv.conf.json -E existing:same
-	$(BIN)/python benchmarks/compare.py --quick --out build/bench-check
+	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
+	$(BIN)/python -m benchmarks.peers.compare --quick --out build/bench-check
 
 sdist: $(VENV)/installed
 	$(BIN)/python -m build

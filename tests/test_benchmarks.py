@@ -13,7 +13,7 @@ FEW = {"n": 60, "n_support": 60, "problem": "60"}
 
 
 def classes_of(name):
-    module = importlib.import_module(f"benchmarks.{name}")
+    module = importlib.import_module(f"benchmarks.asv.stages.{name}")
     return [
         kind
         for _, kind in inspect.getmembers(module, inspect.isclass)
