@@ -78,3 +78,9 @@ def test_lam(folder, monkeypatch, capsys):
     lines = (folder / "out" / "lambda.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * (2 + 4)
     assert "mean NMI, ARI over 2 sets" in capsys.readouterr().out
+
+
+def test_theory(capsys):
+    # the rest is a quarter of an hour of cross-validation with public functions only
+    importlib.import_module("benchmarks.studies.theory").bounds()
+    assert capsys.readouterr().out.count("total < 1 from n =") == 4
