@@ -1,6 +1,7 @@
-"""The distributions as an index would get them."""
+"""The distributions as an index would get them, and the editable install of README."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,3 +58,28 @@ def test_both_distributions_are_built_and_say_the_same(sources, tmp_path):
     assert str(metadata.version) in wheel.name
     assert metadata.description == (TOP / "docs/description.md").read_text("utf-8")
     assert {"README.md", "LICENSE", "docs/method.md", "tests/conftest.py"} <= names
+
+
+def test_the_editable_install_of_readme(sources, tmp_path):
+    text = (TOP / "README.md").read_text("utf-8")
+    tools, package = re.findall(
+        r"^(pip install .*)\n(pip install .*--editable.*)$", text, flags=re.MULTILINE
+    )[0]
+    run(sys.executable, "-m", "venv", str(tmp_path))
+    scripts = tmp_path / "bin"
+    shell = {"shell": True, "cwd": sources, "env": active(scripts)}
+    first = subprocess.run(tools, capture_output=True, text=True, **shell)
+    if first.returncode:
+        pytest.skip("no package index: " + first.stderr.strip().splitlines()[-1])
+    run(package, **shell)
+    # a change of compiled and of plain code is there at the next import
+    for name in ("_threads.pyx", "_runtime.py"):
+        with (sources / "src" / "cdsk" / name).open("a") as file:
+            file.write("\nCHANGED = True\n")
+    code = (
+        "import cdsk, cdsk._runtime, cdsk._threads\n"
+        "assert cdsk._runtime.CHANGED and cdsk._threads.CHANGED\n"
+        "print(cdsk.__file__)"
+    )
+    printed = run("python", "-c", code, cwd=tmp_path, env=active(scripts))
+    assert Path(printed.strip()) == sources / "src" / "cdsk" / "__init__.py"
