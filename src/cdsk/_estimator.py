@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import other_candidate, rbf_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._choices.partition import choose
-from cdsk._choices.representation import check_whiten, represent
+from cdsk._choices.partition import Choice, choose
+from cdsk._choices.representation import Representation, check_whiten, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
 from cdsk._kernels.bandwidth import RULES
@@ -177,6 +177,28 @@ class CDSK(ClusterMixin, BaseEstimator):
     True
     """
 
+    labels_: NDArray[np.int64]
+    weights_: NDArray[np.float64]
+    support_: NDArray[np.int64]
+    strays_: NDArray[np.int64]
+    embedding_: NDArray[np.float64]
+    eigenvalues_: NDArray[np.float64]
+    history_: NDArray[np.float64]
+    n_iter_: int
+    converged_: bool
+    qp_gap_: float
+    bandwidth_: float | NDArray[np.float64] | None
+    lam_: float
+    margins_: NDArray[np.float64]
+    typicality_: NDArray[np.float64]
+    choice_: Choice
+    representation_: Representation
+    lambda_choice_: LambdaChoice | None
+    n_negative_: int
+    n_clipped_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -296,6 +318,22 @@ class CDSK(ClusterMixin, BaseEstimator):
         self._fitted_parameters = self.get_params(deep=False)
         self._training = None if self.kernel == "precomputed" else X
         return self
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:
+        """Cluster X and return ``labels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            As for ``fit``.
+        y : Ignored
+            Present for the scikit-learn API.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self.fit(X).labels_
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Cluster of new points: the one with the largest weighted kernel vote.
