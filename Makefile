@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # for tools that start others by name
 WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
-SOURCES := $(wildcard meson.build meson.options pyproject.toml src/cdsk/* src/cdsk/*/*)
+SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
+    src/cdsk/* src/cdsk/*/*)
 
 .PHONY: demo test test-slow test-checks sanitize lint bench asv bench-check sdist clean
 .DELETE_ON_ERROR:
@@ -17,10 +18,10 @@ demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
 # Files of tests in two processes: next to nothing in them keeps a second core busy.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test: $(VENV)/installed  ## run the fast tests against the installed package
+test: $(VENV)/tools  ## run the fast tests against the installed package
 	$(PYTEST) -m "not slow"
 
-test-slow: $(VENV)/installed  ## the same with larger problems
+test-slow: $(VENV)/tools  ## the same with larger problems
 	$(PYTEST) -m slow
 
 test-checks: ## build a second time with bounds checks on and run the fast tests
@@ -29,46 +30,53 @@ test-checks: ## build a second time with bounds checks on and run the fast tests
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
 CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,block eigh embedding \
-    exported_names general kernel neighbours predict similarity smo sparse weights))
+    exported_names indefinite kernel neighbours similarity smo sparse votes weights))
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 
 sanitize:
-	$(MAKE) .venv-sanitize/installed VENV=.venv-sanitize \
+	$(MAKE) .venv-sanitize/tools VENV=.venv-sanitize \
 	    BUILD_OPTIONS="$(SANITIZE_OPTIONS)"
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	    LD_PRELOAD="$$($(or $(CC),cc) -print-file-name=libasan.so) \
 	    $$($(or $(CC),cc) -print-file-name=libubsan.so)" \
 	    .venv-sanitize/bin/python -m pytest -q -p no:cacheprovider $(CORE_TESTS)
 
-lint: $(VENV)/installed
+lint: $(VENV)/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
 
-bench: $(VENV)/installed  ## cdsk beside its peers, to benchmarks/results (15 minutes)
-	$(BIN)/python benchmarks/compare.py
+bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
+	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
 
-asv: $(VENV)/installed  ## every benchmark of asv once, in this environment (15 minutes)
-	$(WITH_BIN) asv machine --yes --config benchmarks/asv.conf.json
-	$(WITH_BIN) asv run --quick --show-stderr --config benchmarks/asv.conf.json -E existing:same
+ASV_CONFIG := benchmarks/asv/asv.conf.json
 
-bench-check: $(VENV)/installed  ## the benchmarks still run
-	$(WITH_BIN) asv check --config benchmarks/asv.conf.json -E existing:same
-	$(BIN)/python benchmarks/compare.py --quick --out build/bench-check
+asv: $(VENV)/tools  ## every benchmark of asv once, in this environment (15 minutes)
+	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
+	$(WITH_BIN) asv run --quick --show-stderr --config $(ASV_CONFIG) -E existing:same
 
-sdist: $(VENV)/installed
+bench-check: $(VENV)/tools  ## the benchmarks still run
+	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
+	$(BIN)/python -m benchmarks.peers.compare --quick --out build/bench-check
+
+sdist: $(VENV)/tools
 	$(BIN)/python -m build
 
-$(VENV)/created: pyproject.toml
+$(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade "pip>=25.1"
-	$(PIP) install --group test --group lint --group bench build
 	touch $@
 
 $(VENV)/installed: $(VENV)/created $(SOURCES)
 	$(PIP) install $(BUILD_OPTIONS) ".[plot]"
+	touch $@
+
+# What the demo has no use for. The package is brought up to date first, but a change of
+# it does not install the tools again.
+$(VENV)/tools: pyproject.toml | $(VENV)/installed
+	$(PIP) install --group test --group lint --group bench
 	touch $@
 
 clean:

@@ -3,8 +3,12 @@
 import importlib
 import inspect
 import math
+import re
+from pathlib import Path
 
 import pytest
+
+TOP = Path(__file__).parents[1]
 
 PREFIXES = ("time_", "timeraw_", "peakmem_", "track_")
 
@@ -13,7 +17,7 @@ FEW = {"n": 60, "n_support": 60, "problem": "60"}
 
 
 def classes_of(name):
-    module = importlib.import_module(f"benchmarks.{name}")
+    module = importlib.import_module(f"benchmarks.asv.stages.{name}")
     return [
         kind
         for _, kind in inspect.getmembers(module, inspect.isclass)
@@ -60,3 +64,13 @@ def test_every_time_has_a_quality_beside_it(kind):
     methods = dir(kind)
     assert any(name.startswith("time") for name in methods)
     assert any(name.startswith("track_") for name in methods)
+
+
+@pytest.mark.parametrize(
+    "page", [TOP / "README.md", *TOP.glob("docs/**/*.md")], ids=lambda page: page.name
+)
+def test_what_the_documents_name_is_there(page):
+    named = re.findall(r"benchmarks/[\w/]+\.(?:py|json)", page.read_text("utf-8"))
+    run = re.findall(r"-m (benchmarks[\w.]+)", page.read_text("utf-8"))
+    named += [name.replace(".", "/") + ".py" for name in run]
+    assert [path for path in named if not (TOP / path).is_file()] == []

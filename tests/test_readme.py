@@ -1,28 +1,45 @@
-"""The README's code runs and prints what the README says."""
+"""The code of README and of the package's description runs and prints what they say."""
 
 import contextlib
 import doctest
 import importlib
 import io
 import re
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", README, flags=re.DOTALL)
+# as an index gets it
+DESCRIPTION = metadata("cdsk")["Description"]
 
 
-def test_there_is_an_example():
-    assert len(BLOCKS) >= 1
+@pytest.mark.parametrize("text", [README, DESCRIPTION], ids=["README", "description"])
+def test_example_prints_what_is_said(text):
+    blocks = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    for code, expected in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "example", "exec"), {})
+        assert printed.getvalue() == expected
 
 
-@pytest.mark.parametrize(("code", "expected"), BLOCKS)
-def test_example_prints_what_is_said(code, expected):
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert printed.getvalue() == expected
+def test_description_needs_no_other_file():
+    links = re.findall(r"\]\((.*?)\)|(?:src|href)=[\"'](.*?)[\"']", DESCRIPTION)
+    targets = ["".join(link) for link in links]
+    assert [target for target in targets if not target.startswith("https://")] == []
+    # reference-style definitions
+    assert not re.findall(r"^\s*\[[^\]]+\]:", DESCRIPTION, flags=re.MULTILINE)
+
+
+def test_metadata_for_an_index():
+    fields = metadata("cdsk")
+    assert fields["Description-Content-Type"].startswith("text/markdown")
+    assert fields["Author"] == "The cdsk developers"
+    assert fields["License-Expression"] == "BSD-3-Clause"
+    assert fields["Summary"] and "\n" not in fields["Summary"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the kernel was chosen: curves of the criterion above the agreement matrix."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from cdsk._estimator import CDSK
 from cdsk.plot._common import COLOURS, DARK, axes_or_current, require_fitted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Heights of the matrix, of the space between it and the curves, whose own height is
 # 1, and of the legend above them.
@@ -13,7 +19,9 @@ _HEIGHT, _SPACE, _LEGEND = 1.0, 0.12, 0.3
 _MOST_WRITTEN = 8
 
 
-def choice(model, *, ax=None, title=None):
+def choice(
+    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+) -> "Axes":
     """Draw score and balance of every candidate, and how far each two agree.
 
     The curves are above, the adjusted Rand index of every two candidates below, in the
@@ -34,7 +42,7 @@ def choice(model, *, ax=None, title=None):
     """
     require_fitted(model)
     ax = axes_or_current(ax)
-    ax.set_title(title)
+    ax.set(title=title)
     ax.spines[:].set_visible(False)
     tried = model.choice_
     if len(tried.names) == 1:

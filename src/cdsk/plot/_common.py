@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What all pictures share: axes, colours, and how points with weights are drawn."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cdsk._estimator import CDSK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Colours that colour-blind readers can tell apart: Okabe & Ito's without black, and
 # three of Paul Tol's.
@@ -34,7 +39,7 @@ def require_fitted(model):
     check_is_fitted(model, "labels_")
 
 
-def axes_or_current(ax):
+def axes_or_current(ax: "Axes | None") -> "Axes":
     """The axes that were given, or the current ones of pyplot."""
     if ax is not None:
         return ax

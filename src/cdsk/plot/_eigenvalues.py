@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Leading eigenvalues of the normalised similarity, as their distance from 1."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from cdsk._estimator import CDSK
 from cdsk.plot._common import COLOURS, axes_or_current, require_fitted
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def eigenvalues(model, *, ax=None, title=None):
+
+def eigenvalues(
+    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+) -> "Axes":
     """Draw 1 minus the leading eigenvalues, one for each cluster.
 
     As many are near 0 as there are well separated groups; their sum is the relaxed cut.

@@ -9,8 +9,11 @@ lie between clusters leave the corners. Clusters that have points between them g
 neighbouring corners.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from cdsk._estimator import CDSK
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
@@ -19,11 +22,16 @@ from cdsk.plot._common import (
     require_fitted,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # More corners are not all numbered.
 _MOST_NUMBERS = 40
 
 
-def embedding(model, *, ax=None, title=None):
+def embedding(
+    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+) -> "Axes":
     """Draw the spectral embedding, large and opaque where points carry weight.
 
     Of two clusters the two coordinates are shown, on their unit circle. Of more, every

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Margins of the votes, cluster by cluster, as in a silhouette plot."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from cdsk._estimator import CDSK
 from cdsk.plot._common import (
     DARK,
     axes_or_current,
@@ -11,8 +14,13 @@ from cdsk.plot._common import (
     require_fitted,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def margins(model, *, ax=None, title=None):
+
+def margins(
+    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+) -> "Axes":
     """Draw a bar per point for its margin, sorted within its cluster.
 
     A full cluster with a square shoulder is certain; bars to the left of 0 are points

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """All pictures of a model in one figure."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
+
+from cdsk._estimator import CDSK
 from cdsk.plot._choice import choice
 from cdsk.plot._common import require_fitted
 from cdsk.plot._eigenvalues import eigenvalues
@@ -11,12 +16,16 @@ from cdsk.plot._margins import margins
 from cdsk.plot._scatter import scatter
 from cdsk.plot._similarity import similarity
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 # Inches of a panel, and points of its letters, which suit two columns of a paper.
 _WIDTH, _HEIGHT = 3.6, 3.3
 _FONT_SIZE = 8.5
 
 
-def overview(model, X):
+def overview(model: CDSK, X: ArrayLike) -> "Figure":
     """Figure of all pictures of a model.
 
     Points, embedding, similarity, margins, choice of the kernel and eigenvalues. What
@@ -45,7 +54,7 @@ def overview(model, X):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    panels = {
+    panels: dict[str, Callable[..., Axes]] = {
         "Points": partial(scatter, X=X, boundaries=model.n_features_in_ == 2),
         "Embedding": embedding,
         "Similarity": partial(similarity, X=X),

@@ -2,8 +2,11 @@
 """Points coloured by cluster."""
 
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cdsk.plot._common import (
@@ -14,6 +17,9 @@ from cdsk.plot._common import (
     require_matplotlib,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # Points along each side of the grid on which boundaries are drawn.
 _GRID = 300
 
@@ -21,7 +27,14 @@ _GRID = 300
 _MOST_LEAD = 30.0
 
 
-def scatter(model, X, *, ax=None, title=None, boundaries=False):
+def scatter(
+    model: ClusterMixin,
+    X: ArrayLike,
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
+    boundaries: bool = False,
+) -> "Axes":
     """Draw points coloured by cluster, large and opaque where they carry weight.
 
     Points without weight are small and hollow. Data of more than two features are shown
@@ -116,7 +129,7 @@ def _plane(points, weights, names):
 def _draw_boundaries(ax, model):
     """Thin lines around the region of every cluster, within the present limits."""
     limits = ax.get_xlim(), ax.get_ylim()
-    x, y = (np.linspace(*limit, _GRID) for limit in limits)
+    x, y = (np.linspace(low, high, _GRID) for low, high in limits)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     with warnings.catch_warnings():
         # the grid has no feature names, the data may have had

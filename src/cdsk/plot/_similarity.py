@@ -9,9 +9,12 @@ indicators of the groups are needed.
 """
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from cdsk._estimator import CDSK
 from cdsk.plot._common import (
     DARK,
     axes_or_current,
@@ -19,12 +22,21 @@ from cdsk.plot._common import (
     require_fitted,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # Groups of points along each side: about this many, at least so many points in each.
 _GROUPS = 160
 _LEAST_POINTS = 5
 
 
-def similarity(model, X=None, *, ax=None, title=None):
+def similarity(
+    model: CDSK,
+    X: ArrayLike | None = None,
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
+) -> "Axes":
     """Draw the normalised discriminative similarity, ordered by cluster.
 
     It is the matrix whose eigenvectors are the embedding, in units of its mean, drawn

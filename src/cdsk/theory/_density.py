@@ -9,7 +9,7 @@ minimises the similarity form of the loss plus ``lam`` times Omega.
 """
 
 import warnings
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,6 +82,14 @@ default="uniform"
     >>> len(model.support_) < 200
     True
     """
+
+    classes_: NDArray[Any]
+    weights_: NDArray[np.float64]
+    support_: NDArray[np.int64]
+    bandwidth_: float | NDArray[np.float64]
+    qp_gap_: float
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     def __init__(
         self,
@@ -190,7 +198,7 @@ default="uniform"
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
-    def predict(self, X: ArrayLike) -> NDArray:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class of the largest density.
 
         Parameters

@@ -3,13 +3,11 @@
 
 import numpy as np
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.neighbors import NearestNeighbors
 
 from cdsk import gaussian_gram
-from cdsk._kernels.bandwidth import bandwidth_from_data
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.similarity import Similarity
-from cdsk._steps.embedding import spectral_step
-from cdsk._steps.weights import WeightProblem
+
+from .private import DenseKernel, WeightProblem, spectral
 
 CLUSTERS = 10
 LAM = 0.3
@@ -30,8 +28,9 @@ def digits():
 
 
 def bandwidth(X):
-    """The default of CDSK, from at most 2000 points: a number any kernel can take."""
-    return bandwidth_from_data(X[:2000], "neighbour")
+    """``bandwidth="neighbour"`` of up to 2000 points: a number any kernel can take."""
+    distances, _ = NearestNeighbors(n_neighbors=7).fit(X[:2000]).kneighbors()
+    return 0.5 * float(distances[:, -1].mean())
 
 
 def uniform(n):
@@ -48,8 +47,9 @@ def kernel(X, n_threads):
 def embedding(kernel, weights=None, start=None):
     """The spectral step for some weights, uniform ones by default."""
     weights = uniform(kernel.n) if weights is None else weights
-    similarity = Similarity(kernel, weights, kernel.n * LAM)
-    return spectral_step(similarity, CLUSTERS, np.random.RandomState(0), start)
+    similarity = kernel.similarity(weights, kernel.n * LAM)
+    rng = np.random.RandomState(0)
+    return spectral.spectral_step(similarity, CLUSTERS, rng, start)
 
 
 def weight_problem(kernel):

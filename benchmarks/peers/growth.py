@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks import data
+from benchmarks.asv.stages import data
+from benchmarks.peers.measure import best_of
 from cdsk import CDSK, gaussian_gram
-from measure import best_of
 
 SIZES = (1000, 2000, 4000, 8000, 16_000)
 QUICK_SIZES = (250, 500)

@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from cdsk._kernels.dense import DenseKernel
-from measure import best_of
+from benchmarks.asv.stages.private import DenseKernel
+from benchmarks.peers.measure import best_of
 
 _REPEATS = 3
 

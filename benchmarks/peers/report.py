@@ -10,8 +10,8 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
-from cdsk._kernel import simd_level
-from cdsk._threads import resolve_n_threads
+from benchmarks.asv.stages.private import simd_level
+from benchmarks.peers.measure import most_threads
 
 
 @dataclass
@@ -90,7 +90,7 @@ def machine():
     return ", ".join(
         [
             _processor(),
-            f"{resolve_n_threads(None)} cores",
+            f"{most_threads()} cores",
             f"instructions {simd_level()}",
             f"Python {platform.python_version()}",
             *packages,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How often the number of clusters is found: suggest_n_clusters and simple rivals.
 
-usage: python benchmarks/defaults/count.py DATA [--cap 800] [--out docs/results]
+usage: python -m benchmarks.studies.n_clusters DATA [--cap 800] [--out docs/results]
 
-DATA is a folder as benchmarks/sets.py describes it; its sets were used to design the
-rule. Those of scikit-learn, which follow, were not. Labels are used for scores only.
+DATA is a folder as sets.py describes it; its sets were used to design the rule. Those
+of scikit-learn, which follow, were not. Labels are used for scores only.
 Rules based on k-means see the first 50 principal components where there are more
 features, which takes them a tenth of the time. Writes count.csv (every set) and prints
 the tables of count.md.
@@ -26,10 +26,8 @@ from sklearn.metrics import (
     silhouette_score,
 )
 
+from benchmarks.studies import sets
 from cdsk import suggest_n_clusters
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import sets
 
 CANDIDATES = range(2, 20)
 RULES = (
@@ -143,7 +141,7 @@ def main():
     if not any(folder.glob("*.npz")) and not (folder / "clustering-data-v1").is_dir():
         parser.error(
             f"{folder} holds neither NAME.npz files nor a folder clustering-data-v1; "
-            "benchmarks/sets.py says what is expected."
+            "benchmarks/studies/sets.py says what is expected."
         )
     rows = list(rows_of(sets.load(folder, arguments.cap), "design"))
     fresh = list(rows_of(of_scikit_learn(arguments.cap), "fresh"))

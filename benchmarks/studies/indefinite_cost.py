@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What it costs to test a similarity for definiteness and to split it, one thread.
 
-usage: python benchmarks/general/cost.py [N ...]
+usage: python -m benchmarks.studies.indefinite_cost [N ...]
 
 Three kernels of N points: locally scaled, factors 0.5 (few negative eigenvalues, close
 to 0) and 1 (a third of the spectrum), and a Gaussian plus bipartite graphs (few, far
@@ -14,17 +14,17 @@ import time
 
 import numpy as np
 from sklearn.datasets import make_blobs
+from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 import cdsk
-from cdsk._kernels import indefinite as _general
+from cdsk._kernels import indefinite
 from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.neighbours import Neighbours
 
 
 def kernels(n):
     X = make_blobs(n, 2, centers=5, random_state=0)[0]
-    scale = Neighbours(X).own_scales
+    scale = NearestNeighbors(n_neighbors=7).fit(X).kneighbors()[0][:, -1]
     yield "local 0.5", cdsk.gaussian_gram(X, 0.5 * scale)
     yield "local 1", cdsk.gaussian_gram(X, scale)
     group = np.arange(n) % 6
@@ -44,9 +44,9 @@ def main():
     for n in map(int, sys.argv[1:] or ("1000", "2000")):
         for name, K in kernels(n):
             kernel, rng = DenseKernel(K, 1), np.random.RandomState(0)
-            tested, _ = seconds(_general.is_semidefinite, kernel, rng)
-            block, found = seconds(_general._factor_by_block_method, kernel, rng)
-            dense, factor = seconds(_general._factor_by_lapack, kernel)
+            tested, _ = seconds(indefinite.is_semidefinite, kernel, rng)
+            block, found = seconds(indefinite._factor_by_block_method, kernel, rng)
+            dense, factor = seconds(indefinite._factor_by_lapack, kernel)
             complete = "complete" if found is not None else "given up"
             print(
                 f"n={n} {name:10s} {len(factor):4d} negative: test {tested:.2f} s, "

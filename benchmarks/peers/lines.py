@@ -18,12 +18,11 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM
 
-import limits
-from benchmarks import data, quality
+from benchmarks.asv.stages import data, quality
+from benchmarks.asv.stages.private import DenseKernel, spectral
+from benchmarks.peers import limits
+from benchmarks.peers.measure import seconds_of
 from cdsk import CDSK, gaussian_gram, gaussian_rows, solve_qp
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps import embedding as _embedding
-from measure import seconds_of
 
 
 class Line:
@@ -202,7 +201,7 @@ class SpectralStep(Line):
     def ours(self, n_threads):
         # a fresh one, as row sums are kept
         kernel = DenseKernel(self.kernel.K, n_threads)
-        with patch.object(_embedding, "TOLERANCE", self.tolerance):
+        with patch.object(spectral, "TOLERANCE", self.tolerance):
             return data.embedding(kernel).vectors
 
     def peer(self, n_threads):

@@ -1,58 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Criteria for lam: what each chooses without labels, and what that scores.
 
-usage: python benchmarks/lambda/compare.py DATA [--cap 600] [--bandwidth neighbour]
+usage: python -m benchmarks.studies.lam DATA [--cap 600] [--bandwidth neighbour]
            [--seeds 1] [--step 1] [--out docs/results]
 
 Every value of the grid (every STEPth) is fitted to the whole set, scored by labels;
-each criterion chooses one from its sample, without labels. The criteria that look at
-one sample share its fits.
+each criterion chooses one from its sample, without labels.
 """
 
 import argparse
 import csv
-import sys
 import warnings
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-import cdsk
-from cdsk._choices.lam import CRITERIA, GRID, choose_lambda
+from benchmarks.studies import sets
+from cdsk import CDSK, select_lambda
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import sets
-
-
-def choices(X, n_clusters, grid, seed, parameters):
-    """The choice of every criterion."""
-    model = cdsk.CDSK(n_clusters, random_state=seed, **parameters)
-    kernels = {}
-
-    def make_kernel(rows):
-        key = rows.tobytes()
-        if key not in kernels:
-            kernels[key] = model._candidates(X[rows], None, 1)[0].kernel
-        return kernels[key]
-
-    @cache
-    def fit(kernel, lam):
-        rng = np.random.RandomState(seed)
-        return model._alternate(kernel, lam, "uniform", rng)
-
-    for criterion in CRITERIA:
-        yield choose_lambda(
-            make_kernel,
-            fit,
-            len(X),
-            n_clusters,
-            grid=grid,
-            sample=0.1,
-            criterion=criterion,
-            n_init=10,
-            rng=np.random.RandomState(seed),
-        )
+CRITERIA = ("entropy", "paper", "cut", "stability")
+GRID = [round(0.05 * i, 2) for i in range(1, 11)]
 
 
 def main():
@@ -76,16 +43,21 @@ def main():
             n_clusters = len(np.unique(y[counted]))
             table = {}
             for lam in grid:
-                model = cdsk.CDSK(n_clusters, lam=lam, random_state=0, **parameters)
+                model = CDSK(n_clusters, lam=lam, random_state=0, **parameters)
                 table[lam] = sets.scores(y, model.fit(X).labels_, counted)
             new = [(name, "fixed", "", lam, "", *table[lam]) for lam in grid]
             for seed in range(options.seeds):
-                for choice in choices(X, n_clusters, grid, seed, parameters):
+                for criterion in CRITERIA:
+                    choice = select_lambda(
+                        *(X, n_clusters),
+                        grid=grid,
+                        criterion=criterion,
+                        random_state=seed,
+                        **parameters,
+                    )
                     spread = np.ptp(choice.curve) / max(choice.curve.max(), 1e-300)
                     scores = table[choice.lam]
-                    new.append(
-                        (name, choice.criterion, seed, choice.lam, spread, *scores)
-                    )
+                    new.append((name, criterion, seed, choice.lam, spread, *scores))
             writer.writerows(new)
             file.flush()
             rows += new

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from cdsk._threads import resolve_n_threads
-from growth import growth
-from lines import LINES
-from measure import in_turn, peak_memory
-from report import Row, growth_table, machine, table, write
+from benchmarks.peers.growth import growth
+from benchmarks.peers.lines import LINES
+from benchmarks.peers.measure import in_turn, most_threads, peak_memory
+from benchmarks.peers.report import Row, growth_table, machine, table, write
 
 
 def main():
@@ -33,7 +32,7 @@ def main():
         rows += added
     exponents = []
     if options.growth or not options.only:
-        exponents = growth(options.quick, resolve_n_threads(None))
+        exponents = growth(options.quick, most_threads())
         print("\n" + growth_table(exponents))
     write(options.out, where, rows, exponents)
 
@@ -41,7 +40,7 @@ def main():
 def _rows(name, quick):
     """The rows of a line, one per number of threads."""
     line = LINES[name](quick=quick)
-    most = resolve_n_threads(None)
+    most = most_threads()
     for n_threads in sorted({1, most}) if line.threaded else [most]:
         row = Row(name, line.what, line.peer_name, n_threads, line.target, line.at_most)
         with threadpool_limits(n_threads):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Data sets of a folder, prepared and cut to size, for the studies of this folder.
+"""Data sets of a folder, prepared and cut to size, for the studies.
 
 A folder holds NAME.npz files (X, y) and clustering-data-v1/BATTERY/SET.data.gz with
 SET.labels0.gz. Images (those with an entry ``shape``) are scaled to unit rows, other

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The study behind the defaults: every rule tried, its mean score, what was chosen.
 
-usage: python benchmarks/defaults/study.py DATA [--cap 800] [--out docs/results]
+usage: python -m benchmarks.studies.defaults DATA [--cap 800] [--out docs/results]
            [--only rules kernels scales weights noise labels representation peers]
 
-DATA is a folder as in ../sets.py. Besides it, sets that are made here or come with
+DATA is a folder as in sets.py. Besides it, sets that are made here or come with
 scikit-learn are scored under the name "other": nothing was tuned on them alone. Labels
 are used for scores only. An hour on one core.
 """
 
 import argparse
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -21,6 +20,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.studies import sets
 from cdsk import CDSK
 from cdsk._choices.partition import choose
 from cdsk._choices.representation import represent
@@ -33,9 +33,6 @@ from cdsk._steps.embedding import spectral_step
 from cdsk._steps.labels import METHODS, assign_labels, normalised_cut
 from cdsk._steps.start import first_weights
 from cdsk._steps.weights import WeightProblem
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import sets
 
 SCALES = tuple(2.0 ** (-0.5 * i) for i in range(-1, 7))  # 1.41 ... 0.125
 NEIGHBOURS = (10, 20, 30)
@@ -493,7 +490,7 @@ def main():
     parser.add_argument("--only", nargs="+", choices=STUDIES, default=STUDIES)
     options = parser.parse_args()
     if not any(True for _ in sets.load(options.data, 2)):
-        parser.error(f"no data sets in {options.data}; see benchmarks/sets.py")
+        parser.error(f"no data sets in {options.data}; see benchmarks/studies/sets.py")
     # by SpectralClustering, on many sets: its scores tell it
     warnings.filterwarnings("ignore", "Graph is not fully connected")
     for name in options.only:

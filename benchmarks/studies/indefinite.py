@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Indefinite kernels: |K| in the weight step against K itself, and against a shift.
 
-usage: python benchmarks/general/compare.py DATA [--cap 600] [--out docs/results]
+usage: python -m benchmarks.studies.indefinite DATA [--cap 600] [--out docs/results]
 
 For every set and kernel, four ways to cluster with lam = 0.3: uniform weights; K as it
 is (psd=True); the split K = K+ - K- (psd=False); K with minus its smallest eigenvalue
@@ -10,7 +10,6 @@ added to the diagonal (psd=True). Labels are used for scores only.
 
 import argparse
 import csv
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -19,16 +18,13 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 import cdsk
-from cdsk._kernels.neighbours import Neighbours
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import sets
+from benchmarks.studies import sets
 
 LAM = 0.3
 
 
 def local_kernel(X, factor):
-    scale = Neighbours(X).own_scales
+    scale = NearestNeighbors(n_neighbors=7).fit(X).kneighbors()[0][:, -1]
     scale = np.where(scale > 0, scale, scale[scale > 0].min())
     return cdsk.gaussian_gram(X, factor * scale)
 

@@ -3,9 +3,8 @@
 
 import numpy as np
 
-from cdsk._kernels.neighbours import Neighbours
-
 from . import data
+from .private import Neighbours
 
 
 class Search:

@@ -2,6 +2,7 @@
 """Time of two things done in turn, and the peak memory of one in its own process."""
 
 import gc
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +10,11 @@ from pathlib import Path
 
 # Every pair is run so often at least, and up to so often while it takes no longer.
 _LEAST, _MOST, _SECONDS = 3, 15, 20.0
+
+
+def most_threads():
+    """Processors this process may use (Linux)."""
+    return len(os.sched_getaffinity(0))
 
 
 def in_turn(ours, peer, *, least=_LEAST, most=_MOST, seconds=_SECONDS):
@@ -43,8 +49,9 @@ def best_of(repeats, function, *arguments):
 
 def peak_memory(line, side, n_threads, quick):
     """Bytes by which one side of a line exceeds what the process held at its start."""
-    command = [sys.executable, __file__, line, side, str(n_threads), str(int(quick))]
-    return int(subprocess.check_output(command, cwd=Path(__file__).parent))
+    command = [sys.executable, "-m", __spec__.name]
+    command += [line, side, str(n_threads), str(int(quick))]
+    return int(subprocess.check_output(command, cwd=Path(__file__).parents[2]))
 
 
 def peak_above_start(function, *arguments):
@@ -73,7 +80,7 @@ def _main(name, side, n_threads, quick):
     # Here and not above: lines.py needs this module too.
     from threadpoolctl import threadpool_limits
 
-    from lines import LINES
+    from benchmarks.peers.lines import LINES
 
     line = LINES[name](quick=bool(int(quick)))
     with threadpool_limits(int(n_threads)):

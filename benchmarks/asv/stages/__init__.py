@@ -1,0 +1,1 @@
+"""A file per stage. Plain classes: they run without asv too."""

@@ -1,1 +1,0 @@
-"""Benchmarks for asv, a file per stage. Plain classes: they run without asv too."""

@@ -1,0 +1,86 @@
+"""Every study runs from its data to its tables, on sets far too small to mean anything.
+
+They use parts of the package that no user can import, and a quarter of an hour to an
+hour of work: without a test a renaming would be noticed when the tables are next made.
+"""
+
+import importlib
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+
+def three_clusters(d):
+    return make_blobs(60, d, centers=3, cluster_std=0.3, random_state=0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X, y = three_clusters(70)
+    np.savez(tmp_path / "images.npz", X=np.abs(X), y=y, shape=(7, 10))
+    battery = tmp_path / "clustering-data-v1" / "battery"
+    battery.mkdir(parents=True)
+    X, y = three_clusters(2)
+    np.savetxt(battery / "noisy.data.gz", X)
+    # label 0 is noise
+    labels = np.where(np.arange(60) < 5, 0, y + 1)
+    np.savetxt(battery / "noisy.labels0.gz", labels, fmt="%d")
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def run(monkeypatch, name, *arguments):
+    monkeypatch.setattr("sys.argv", [name, *map(str, arguments)])
+    importlib.import_module(f"benchmarks.studies.{name}").main()
+
+
+def test_defaults(folder, monkeypatch):
+    study = importlib.import_module("benchmarks.studies.defaults")
+    few = [("few", *three_clusters(2))]
+    # its own sets are many and large
+    monkeypatch.setattr(study, "_others", lambda: few)
+    monkeypatch.setattr(study, "noisy", lambda rng, seed, share: few)
+    run(monkeypatch, "defaults", folder, "--out", folder / "out")
+    written = {path.name for path in (folder / "out").iterdir()}
+    assert written == {f"defaults-{name}.md" for name in study.STUDIES}
+    text = (folder / "out" / "defaults-labels.md").read_text()
+    assert "| kmeans | 1.000 | 1.000 |" in text
+
+
+def test_n_clusters(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.n_clusters")
+    monkeypatch.setattr(
+        study, "of_scikit_learn", lambda cap: study.sets.load(folder, cap)
+    )
+    run(monkeypatch, "n_clusters", folder, "--out", folder / "out")
+    lines = (folder / "out" / "count.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 2
+    assert "Sets used for the design: 2 sets" in capsys.readouterr().out
+
+
+def test_indefinite(folder, monkeypatch, capsys):
+    run(monkeypatch, "indefinite", folder, "--out", folder / "out")
+    lines = (folder / "out" / "general.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 4 * 4
+    assert "split" in capsys.readouterr().out
+
+
+def test_indefinite_cost(monkeypatch, capsys):
+    run(monkeypatch, "indefinite_cost", 100)
+    assert capsys.readouterr().out.count("negative: test") == 3
+
+
+def test_lam(folder, monkeypatch, capsys):
+    run(monkeypatch, "lam", folder, "--out", folder / "out", "--step", 5)
+    lines = (folder / "out" / "lambda.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * (2 + 4)
+    assert "mean NMI, ARI over 2 sets" in capsys.readouterr().out
+
+
+def test_theory(capsys):
+    # the rest is a quarter of an hour of cross-validation with public functions only
+    importlib.import_module("benchmarks.studies.theory").bounds()
+    assert capsys.readouterr().out.count("total < 1 from n =") == 4

@@ -1,0 +1,82 @@
+"""What a user may write, with the types a user may rely on.
+
+Checked by mypy --strict and by pyright, and run: test_types.py.
+"""
+
+from typing import Any, assert_type
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import cdsk
+from cdsk import CDSK, plot, theory
+
+Labels = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def cluster(X: Floats) -> CDSK:
+    model = CDSK(n_clusters=2, random_state=0).fit(X)
+    assert_type(model, CDSK)
+    assert_type(model.labels_, Labels)
+    assert_type(model.weights_, Floats)
+    assert_type(model.embedding_, Floats)
+    assert_type(model.margins_, Floats)
+    assert_type(model.support_, Labels)
+    assert_type(model.n_iter_, int)
+    assert_type(model.converged_, bool)
+    assert_type(model.lam_, float)
+    assert_type(model.choice_.names, tuple[str, ...])
+    assert_type(model.fit_predict(X), Labels)
+    assert_type(model.predict(X), Labels)
+    assert_type(model.decision_function(X), Floats)
+    assert_type(model.score_samples(X), Floats)
+    assert_type(model.report(), str)
+    return model
+
+
+def parts(X: Floats) -> None:
+    K = cdsk.gaussian_gram(X, 1.0)
+    solution = cdsk.solve_qp(K, np.ones(len(X)), 1.0)
+    assert_type(solution, cdsk.QPResult)
+    assert_type(solution.x, Floats)
+    count = cdsk.suggest_n_clusters(X, range(2, 5), random_state=0)
+    assert_type(count, cdsk.CountChoice)
+    assert_type(count.n_clusters, int)
+    assert_type(cdsk.select_lambda(X, 2, random_state=0).lam, float)
+    assert_type(cdsk.get_include(), str)
+
+
+def pictures(model: CDSK, X: Floats) -> None:
+    assert_type(plot.scatter(model, X, title="clusters"), Axes)
+    assert_type(plot.similarity(model), Axes)
+    assert_type(plot.margins(model), Axes)
+    assert_type(plot.overview(model, X), Figure)
+
+
+def theorems(model: CDSK, X: Floats) -> None:
+    bound = model.generalization_bound()
+    assert_type(bound, theory.GeneralizationBound)
+    assert_type(bound.total, float)
+    K = cdsk.gaussian_gram(X, 1.0)
+    assert_type(theory.normalised_cut(K, model.labels_).value, float)
+    classifier = theory.KernelDensityClassifier().fit(X, model.labels_)
+    assert_type(classifier, theory.KernelDensityClassifier)
+    assert_type(classifier.predict(X), NDArray[Any])
+    assert_type(classifier.predict_proba(X), Floats)
+    assert_type(classifier.weights_, Floats)
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + np.repeat([0.0, 8.0], 30)[:, np.newaxis]
+    model = cluster(X)
+    parts(X)
+    pictures(model, X)
+    theorems(model, X)
+
+
+if __name__ == "__main__":
+    main()
