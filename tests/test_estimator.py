@@ -1,5 +1,5 @@
-import functools
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -7,31 +7,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cdsk
+import reference
 from cdsk import CDSK
 
-# These common tests set n_clusters=1. One cluster is no clustering: CDSK refuses it
-# (see test_validation.py), so they cannot pass as they are; AtLeastTwo runs them below.
-ONE_CLUSTER = (
-    "check_dont_overwrite_parameters",
-    "check_fit2d_1feature",
-    "check_fit2d_predict1d",
-    "check_methods_subset_invariance",
-)
 
-
-with_common_checks = functools.partial(
-    parametrize_with_checks,
-    expected_failed_checks=lambda estimator: dict.fromkeys(
-        ONE_CLUSTER, "sets n_clusters=1, which is refused"
-    ),
-)
-
-
-@with_common_checks(
+@parametrize_with_checks(
     [
         CDSK(),
         CDSK(bandwidth="local", assign_labels="cluster_qr", lam="auto"),
@@ -43,27 +26,11 @@ def test_scikit_learn_common_checks(estimator, check):
 
 
 @pytest.mark.slow
-@with_common_checks(
+@parametrize_with_checks(
     [CDSK(bandwidth="local"), CDSK(assign_labels="cluster_qr"), CDSK(lam="auto")]
 )
 def test_common_checks_with_one_option_at_a_time(estimator, check):
     check(estimator)
-
-
-class AtLeastTwo(CDSK):
-    """CDSK that takes n_clusters=1 for 2, to run the checks that ask for one."""
-
-    def fit(self, X, y=None):
-        asked, self.n_clusters = self.n_clusters, max(2, self.n_clusters)
-        try:
-            return super().fit(X, y)
-        finally:
-            self.n_clusters = asked
-
-
-@pytest.mark.parametrize("check", ONE_CLUSTER)
-def test_common_checks_with_two_clusters_instead_of_one(check):
-    getattr(estimator_checks, check)("CDSK", AtLeastTwo())
 
 
 @pytest.fixture(scope="module")
@@ -211,3 +178,40 @@ def test_as_many_clusters_as_points(rng):
 def test_two_points():
     model = CDSK(2, bandwidth=1.0, random_state=0).fit([[0.0], [1.0]])
     assert model.labels_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"bandwidth": 2.0}, {"kernel": "laplacian"}]
+)
+def test_one_cluster(rng, parameters):
+    X = np.concatenate([rng.normal(size=(60, 2)), [[300.0, 0.0]]])
+    with warnings.catch_warnings():
+        # the far point has no similarity to the others
+        warnings.filterwarnings("ignore", "1 of 61 points have no similarity")
+        model = CDSK(1, random_state=0, **parameters).fit(X)
+    assert (model.labels_ == 0).all()
+    assert (model.predict(X) == 0).all()
+    assert model.decision_function(X).shape == (61, 1)
+    # weights of the same QP, with all points alike: Y Y' = 1
+    K = model._kernel_of().as_array()
+    Q, q = reference.weight_qp(K, np.ones((1, 61)), 61 * model.lam_)
+    gap = reference.kkt_gap(Q, q, model.weights_, 1 / (61 * model.lam_))
+    assert gap <= 1.01e-4 * np.abs(q).max()
+    assert "61 points in 1 cluster" in model.report()
+
+
+@pytest.mark.parametrize("n_clusters", [4, 7])
+@pytest.mark.parametrize("parameters", [{}, {"bandwidth": 1.0}, {"bandwidth": "local"}])
+def test_identical_points_are_never_split(rng, n_clusters, parameters):
+    points = 10 * rng.normal(size=(3, 2))
+    copies = rng.permutation(np.arange(30) % 3)
+    model = CDSK(n_clusters, random_state=0, **parameters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(points[copies])
+    assert f"3 distinct points; expected at least n_clusters={n_clusters}" in str(
+        caught[0].message
+    )
+    assert len(np.unique(model.labels_)) == 3
+    assert len(set(zip(copies.tolist(), model.labels_.tolist(), strict=True))) == 3
+    assert (model.predict(points[copies]) == model.labels_).all()

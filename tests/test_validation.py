@@ -70,16 +70,18 @@ def test_sparse_data():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_clusters": 1}, "n_clusters must be an integer of at least 2; got 1"),
-        ({"n_clusters": 0}, "n_clusters must be an integer of at least 2; got 0"),
-        ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 2; got 2.5"),
-        ({"n_clusters": True}, "n_clusters must be an integer of at least 2; got True"),
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
+        ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 1; got 2.5"),
+        ({"n_clusters": True}, "n_clusters must be an integer of at least 1; got True"),
         ({"n_clusters": 31}, "got n_clusters=31 and n_samples=30"),
         ({"lam": 0}, "lam must be a number > 0 and <= 1; got 0"),
         ({"lam": 1.01}, "lam must be a number > 0 and <= 1; got 1.01"),
         ({"lam": -0.3}, "lam must be a number > 0 and <= 1; got -0.3"),
         ({"lam": np.nan}, "lam must be a number > 0 and <= 1; got nan"),
-        ({"lam": "0.3"}, "lam must be a number > 0 and <= 1; got '0.3'"),
+        (
+            {"lam": "0.3"},
+            r"lam must be a number in \(0, 1\] or one of 'auto'; got '0.3'",
+        ),
         ({"bandwidth": 0}, "bandwidth must be a number > 0; got 0"),
         ({"bandwidth": -2.0}, "bandwidth must be a number > 0; got -2.0"),
         ({"bandwidth": np.nan}, "bandwidth must be a number > 0; got nan"),

@@ -24,7 +24,7 @@ def cluster(X: Floats) -> CDSK:
     assert_type(model.weights_, Floats)
     assert_type(model.embedding_, Floats)
     assert_type(model.margins_, Floats)
-    assert_type(model.support_, Labels)
+    assert_type(model.support_, NDArray[np.intp])
     assert_type(model.n_iter_, int)
     assert_type(model.converged_, bool)
     assert_type(model.lam_, float)

@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from cdsk._runtime import available_bytes
+from cdsk._runtime import available_bytes, one_blas_thread
 
 # The most operations and the largest part of the available memory for a factorisation:
 # below a second on one core, during which Ctrl-C is not heard.
@@ -59,7 +59,8 @@ class BandOrder:
         band = np.zeros((n, self.width + 1))
         band[self._column, self._below] = off_diagonal[self._lower]
         band[:, 0] += diagonal
-        factor, failed = dpbtrf(band.T, lower=1, overwrite_ab=1)
+        with one_blas_thread():
+            factor, failed = dpbtrf(band.T, lower=1, overwrite_ab=1)
         if failed:
             raise LinAlgError(f"leading minor {failed} is not positive definite")
 

@@ -35,4 +35,10 @@ def largest_eigenpairs(matrix, k):
             overwrite_a=True,
             check_finite=False,
         )
-    return values[::-1], np.ascontiguousarray(vectors.T[::-1])
+    return values[::-1], fixed_sign(np.ascontiguousarray(vectors.T[::-1]))
+
+
+def fixed_sign(vectors):
+    """Each vector (m, n) with its entry of largest magnitude positive."""
+    peak = np.argmax(np.abs(vectors), axis=1)
+    return vectors * np.sign(vectors[np.arange(len(vectors)), peak])[:, np.newaxis]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdsk._linalg.dense import fixed_sign
 from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
 
 
@@ -94,7 +95,7 @@ def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
         eigenvectors, n_products = found.vectors, found.n_products
         residual = float(found.residuals.max())
         values = np.concatenate([values, found.values])
-        vectors = np.concatenate([known, _fixed_sign(found.vectors)])
+        vectors = np.concatenate([known, fixed_sign(found.vectors)])
     unit, lengths = _unit_rows(similarity, vectors, used)
     return Embedding(
         vectors=unit,
@@ -118,12 +119,6 @@ def _component_vectors(similarity, n_clusters):
     vectors = np.where(label == largest[:, np.newaxis], np.sqrt(degrees), 0.0)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors, np.isin(label, largest) & ~similarity.isolated
-
-
-def _fixed_sign(vectors):
-    """Each vector with its entry of largest magnitude positive."""
-    peak = np.argmax(np.abs(vectors), axis=1)
-    return vectors * np.sign(vectors[np.arange(len(vectors)), peak])[:, np.newaxis]
 
 
 def _unit_rows(similarity, vectors, used):

@@ -102,12 +102,13 @@ def rotated_to_axes(vectors):
 def cut_ratios(kernel, labels):
     """cut(A, rest) / vol(A) of every cluster A in the graph of K, without weights.
 
-    Their sum is the normalised cut. One of a cluster without any similarity is 1.
+    Their sum is the normalised cut. That of a cluster without any similarity is 1.
     """
     members = (labels == np.unique(labels)[:, np.newaxis]).astype(np.float64)
     inside = np.sum(members * kernel.product(members), axis=1)
     volume = np.sum(members * kernel.row_sums, axis=1)
-    return 1.0 - inside / np.maximum(volume, np.finfo(float).tiny)
+    ratios = np.ones(len(volume))
+    return np.divide(volume - inside, volume, out=ratios, where=volume > 0)
 
 
 def in_order_of_appearance(labels):
