@@ -371,11 +371,11 @@ def test_products_give_the_same_as_factors(monkeypatch, solver):
     for data, n_clusters in ((X, 4), (crowded(), 4)):
         n = len(data)
         similarity = truncated(data, 8).similarity(np.full(n, 1 / n), 0.2 * n)
-        assert similarity.inverse(1e-7) is not None
+        assert similarity.cost_of_inverse is not None
         expected = spectral_step(similarity, n_clusters, rng_state())
         with monkeypatch.context() as limits:
             limits.setattr(banded, "MOST_OPERATIONS", 0)
-            assert similarity.inverse(1e-7) is None
+            assert similarity.cost_of_inverse is None
             found = spectral_step(similarity, n_clusters, rng_state(), solver=solver)
         np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-9)
         assert max(found.residual, expected.residual) <= TOLERANCE
@@ -386,9 +386,9 @@ def test_products_give_the_same_as_factors(monkeypatch, solver):
 def test_no_factors_where_they_would_cost_much(monkeypatch):
     X = np.random.default_rng(0).normal(size=(200, 10))
     similarity = truncated(X, 8).similarity(np.full(200, 1 / 200), 40.0)
-    assert similarity.inverse(1e-7) is not None
+    assert similarity.cost_of_inverse is not None
     monkeypatch.setattr(banded, "available_bytes", lambda: 1000)
-    assert similarity.inverse(1e-7) is None
+    assert similarity.cost_of_inverse is None
 
 
 def test_same_seed_same_embedding_and_a_start_changes_nothing():

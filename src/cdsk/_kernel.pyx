@@ -6,8 +6,8 @@
     gaussian_rows       the same between two sets of points
     gaussian_log_votes  log sum_{j: y_j = y} alpha_j K(x_i, x_j) for every cluster y
     product             (K - diag K) V for a few columns
-    similarity          S_ij = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij and its
-                        degrees; penalty is the paper's lambda
+    similarity          S_ij = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij,
+                        and its degrees; penalty is the paper's lambda
 
 Arrays arrive checked, C-contiguous and allocated. Values are computed in double
 precision and stored as float32 or float64. Loops over tiles and rows run on OpenMP

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nearest neighbours by comparing all pairs.
+"""Nearest neighbours by comparing all pairs (tests/test_neighbours.py).
 
     nearest(A, B, ...)    the k points of B nearest to each point of A
 

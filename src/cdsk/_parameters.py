@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters of the estimator at the door. Tested in tests/test_estimator.py."""
+"""Parameters of the estimator at the door (tests/test_estimator.py)."""
 
 import numbers
 

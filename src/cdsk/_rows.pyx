@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of a symmetric matrix for the QP solver, which knows nothing else of it.
+"""Rows of a symmetric matrix, all that the QP solver sees (tests/test_smo.py).
 
     StoredRows       of a matrix in memory
     SparseRows       of a sparse matrix
@@ -11,7 +11,8 @@ and those of a symmetric K with a negative part K- = F'F, F (r, n):
     NegativeRows     rows of K-, made of F or stored
     AbsoluteRows     rows of |K| = K + 2 K-
     clipped_pairs    the pairs i < j with negative similarity, and minus its value:
-                     S_ij = 2 (alpha_i + alpha_j) K_ij - 2 penalty alpha_i alpha_j |K|_ij
+                     S_ij = 2 (alpha_i + alpha_j) K_ij
+                            - 2 penalty alpha_i alpha_j |K|_ij
     components       connected components of the graph of max(S, 0)
 
 F arrives twice: as F and as its transpose, so that a row of K- is a combination of the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Public functions on kernel matrices: checked arrays in, compiled loops between."""
+"""Functions on kernel matrices for users (tests/test_kernel.py)."""
 
 from typing import Any
 

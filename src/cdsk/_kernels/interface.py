@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a stage may ask of a kernel, of its similarity, of votes and of a candidate.
-
-Tested by the classes that fill it in: tests/test_dense.py, tests/test_sparse.py,
-tests/test_votes.py and tests/test_candidates.py.
+"""What a stage may ask of a kernel and its similarity (tests/test_dense.py).
 
 Vectors are the rows of C-contiguous float64 arrays (m, n). K is symmetric and
 non-negative; products and row sums leave its diagonal out, because the rest of a row
@@ -137,12 +134,14 @@ class Similarity(ABC):
     def nearest(self, points: Indices, candidates: Indices) -> Indices:
         """For each index in ``points`` the nearest one in ``candidates``."""
 
-    def inverse(self, shift: float) -> Product | None:
-        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1.
-
-        None where a factorisation would take long or much memory.
-        """
+    @property
+    def cost_of_inverse(self) -> int | None:
+        """About how many products cost as much as ``inverse``; None: far too many."""
         return None
+
+    def inverse(self, shift: float) -> Product:
+        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1."""
+        raise TypeError(f"{type(self).__name__} cannot be factorised")
 
 
 class Votes(Protocol):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A symmetric matrix in memory: products, row sums, definiteness.
-
-Tested in tests/test_dense.py and tests/test_indefinite.py.
-"""
+"""A symmetric matrix in memory: products, definiteness (tests/test_dense.py)."""
 
 from functools import cached_property
 

@@ -188,9 +188,12 @@ class SparseSimilarity(Similarity):
         """For each index in ``points`` the nearest one in ``candidates``."""
         return nearest_among(self._kernel.points, points, candidates, self.n_threads)
 
-    def inverse(self, shift):
-        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1, None if it costs much."""
+    @property
+    def cost_of_inverse(self):
+        """About how many products cost as much as ``inverse``; None: far too many."""
         order = self._kernel.order
-        if not order.is_cheap:
-            return None
-        return order.factorise(1.0 + shift, -self._normalised.data)
+        return order.cost_in_products if order.is_cheap else None
+
+    def inverse(self, shift):
+        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1."""
+        return self._kernel.order.factorise(1.0 + shift, -self._normalised.data)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leading eigenpairs of a symmetric operator by a block Lanczos method.
-
-Tested in tests/test_eigen.py.
+"""Leading eigenpairs by a block Lanczos method (tests/test_eigen.py).
 
 Full orthogonalisation, thick restart. The problem is projected on a basis Q
 (Rayleigh-Ritz), the residuals r = A v - theta v are measured, and Q is extended by

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LAPACK's symmetric eigenproblems on one thread of BLAS, largest eigenvalues first.
-
-Tested in tests/test_eigen.py.
+"""LAPACK's symmetric eigenproblems, largest values first (tests/test_eigen.py).
 
 For the matrices of the spectral step, up to 200 rows, threads gain nothing, and where
 processors are shared each wait for them costs a slice of the scheduler: measured 4 ms

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leading eigenpairs of a symmetric operator by ``scipy.sparse.linalg.eigsh``.
-
-Tested in tests/test_eigen.py.
+"""Leading eigenpairs by ``scipy.sparse.linalg.eigsh`` (tests/test_eigen.py).
 
 ARPACK builds its Krylov space from one vector, and such a space contains one copy of a
 multiple eigenvalue; the others appear through rounding, or not at all. So what it found

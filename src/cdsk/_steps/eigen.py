@@ -3,8 +3,9 @@
 
 =========  =============================================================================
 "dense"    A is written out and solved by LAPACK
-"eigsh"    ARPACK: on ((1 + s) I - A)^-1 where it is cheap to factorise, which pulls
-           apart the eigenvalues that crowd at 1; else on A
+"eigsh"    ARPACK on A, as long as products cost no more than a factorisation would;
+           then, if that is cheap, on ((1 + s) I - A)^-1, which pulls apart the
+           eigenvalues that crowd at 1
 "block"    block Lanczos on A
 "auto"     "dense" for small problems and for those that want a large part of the
            spectrum; else "eigsh" where S is sparse, "block" where K is in memory
@@ -16,6 +17,8 @@ residual of every pair is measured with A itself. Products are bounded: what the
 suffice for is *unresolved*, which its residual tells.
 docs/notes/2026-11-17-eigensolvers.md has the measurements.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -58,29 +61,45 @@ _INVERSE_TOLERANCE = 1e-10
 _MOST_SOLVES = 1000
 
 
-def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
-    """The k leading ``Eigenpairs`` of the normalised similarity beyond ``known``.
+@dataclass
+class Solution(Eigenpairs):
+    """Eigenpairs of a spectral step; ``inverted``: whether products did not suffice."""
 
-    ``start`` holds guesses (m, n), the eigenvectors of a similar problem.
+    inverted: bool = False
+
+
+def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
+    """The ``Solution`` of k leading eigenpairs beyond the ``known`` vectors.
+
+    ``start`` is the solution of a similar problem.
     """
     n = similarity.n
-    small = n <= DENSE_SIZE or len(known) + k > DENSE_PART * n
-    if solver == "dense" or small:
-        return _dense(similarity, known, k)
+    if solver == "dense" or n <= DENSE_SIZE or len(known) + k > DENSE_PART * n:
+        return _solution(_dense(similarity, known, k))
     # Fresh vectors each time: what one round missed, the next can find.
-    old = known[:0] if start is None else start[:k]
+    old = known[:0] if start is None else start.vectors[:k]
     guesses = np.concatenate([old, rng.standard_normal((k + GUARDS - len(old), n))])
     if solver == "block" or (solver == "auto" and not similarity.is_sparse):
-        return leading_by_block_lanczos(
-            similarity.normalised_product,
-            guesses,
-            k,
-            known=known,
-            tol=TOLERANCE,
-            max_steps=MOST_BLOCK_PRODUCTS,
-            n_threads=similarity.n_threads,
+        return _solution(
+            leading_by_block_lanczos(
+                similarity.normalised_product,
+                guesses,
+                k,
+                known=known,
+                tol=TOLERANCE,
+                max_steps=MOST_BLOCK_PRODUCTS,
+                n_threads=similarity.n_threads,
+            )
         )
-    return _by_eigsh(similarity, known, k, rng, guesses)
+    # what was too hard for products will be so again
+    inverted = start is not None and start.inverted
+    return _by_eigsh(similarity, known, k, rng, guesses, inverted)
+
+
+def _solution(pairs, inverted=False):
+    return Solution(
+        pairs.values, pairs.vectors, pairs.residuals, pairs.n_products, inverted
+    )
 
 
 def _dense(similarity, known, k):
@@ -99,7 +118,7 @@ def _dense(similarity, known, k):
     return ritz_pairs(similarity.normalised_product, vectors, k, similarity.n_threads)
 
 
-def _by_eigsh(similarity, known, k, rng, guesses):
+def _by_eigsh(similarity, known, k, rng, guesses, inverted):
     def search(product, tol, basis, max_products, guesses):
         return leading_by_eigsh(
             product,
@@ -113,16 +132,20 @@ def _by_eigsh(similarity, known, k, rng, guesses):
             rng=rng,
         )
 
+    basis = max(_BASIS_FACTOR * k, _LEAST_BASIS)
+    allowed = similarity.cost_of_inverse
+    if allowed is None or (allowed >= 2 * basis and not inverted):
+        # a tenth of the tolerance, as ARPACK's residual is an estimate
+        found = search(
+            similarity.normalised_product,
+            *(0.1 * TOLERANCE, basis, allowed or MOST_PRODUCTS, guesses),
+        )
+        if allowed is None or found.residuals.max() <= TOLERANCE:
+            return _solution(found)
     spent = 0
     for shift in SHIFTS:
-        inverse = similarity.inverse(shift)
-        if inverse is None:
-            basis = max(_BASIS_FACTOR * k, _LEAST_BASIS)
-            # a tenth, as ARPACK's residual is an estimate
-            tol, product = 0.1 * TOLERANCE, similarity.normalised_product
-            return search(product, tol, basis, MOST_PRODUCTS, guesses)
         found = search(
-            _without(known, inverse),
+            _without(known, similarity.inverse(shift)),
             *(_INVERSE_TOLERANCE, max(2 * k + 1, 20), _MOST_SOLVES, guesses),
         )
         spent += found.n_products
@@ -132,7 +155,7 @@ def _by_eigsh(similarity, known, k, rng, guesses):
         if pairs.residuals.max() <= TOLERANCE:
             break
         guesses = np.concatenate([pairs.vectors, guesses[k:]])
-    return Eigenpairs(pairs.values, pairs.vectors, pairs.residuals, spent)
+    return Solution(pairs.values, pairs.vectors, pairs.residuals, spent, inverted=True)
 
 
 def _without(known, product):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cdsk._linalg.dense import fixed_sign
-from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
+from cdsk._steps.eigen import TOLERANCE, Solution, leading_eigenpairs
 
 
 @dataclass
@@ -38,8 +38,8 @@ class Embedding:
         Products that the solver took.
     stray : ndarray of bool, shape (n,)
         Points that took the row of their nearest neighbour.
-    eigenvectors : ndarray of shape (m, n)
-        Those beyond the components', a start for a similar problem.
+    solution : Solution or None
+        Eigenpairs beyond the components', a start for a similar problem.
     n_clipped : int
         Pairs of points whose similarity was negative and was set to 0.
     """
@@ -50,7 +50,7 @@ class Embedding:
     residual: float
     n_products: int
     stray: np.ndarray
-    eigenvectors: np.ndarray
+    solution: Solution | None
     n_clipped: int
 
     @property
@@ -81,8 +81,7 @@ def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
             "points is zero. Expected some that are not. This takes "
             f"{similarity.remedy}."
         )
-    values, vectors = np.ones(len(known)), known
-    eigenvectors, residual, n_products = known[:0], 0.0, 0
+    values, vectors, found = np.ones(len(known)), known, None
     if len(known) < n_clusters:
         found = leading_eigenpairs(
             similarity,
@@ -90,10 +89,8 @@ def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
             n_clusters - len(known),
             solver=solver,
             rng=rng,
-            start=None if start is None else start.eigenvectors,
+            start=None if start is None else start.solution,
         )
-        eigenvectors, n_products = found.vectors, found.n_products
-        residual = float(found.residuals.max())
         values = np.concatenate([values, found.values])
         vectors = np.concatenate([known, fixed_sign(found.vectors)])
     unit, lengths = _unit_rows(similarity, vectors, used)
@@ -101,10 +98,10 @@ def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
         vectors=unit,
         lengths=lengths,
         eigenvalues=values,
-        residual=residual,
-        n_products=n_products,
+        residual=0.0 if found is None else float(found.residuals.max()),
+        n_products=0 if found is None else found.n_products,
         stray=~used,
-        eigenvectors=eigenvectors,
+        solution=found,
         n_clipped=similarity.n_clipped,
     )
 

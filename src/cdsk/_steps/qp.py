@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``solve_qp``: the compiled SMO solver for a matrix in memory, and a certificate."""
+"""``solve_qp``: the compiled SMO solver with a certificate (tests/test_smo.py)."""
 
 import sys
 import warnings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the kernel was chosen: curves of the criterion above the agreement matrix."""
+"""How the kernel was chosen: scores above agreement (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all pictures share: axes, colours, and how points with weights are drawn."""
+"""What all pictures share: axes, colours, points (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leading eigenvalues of the normalised similarity, as their distance from 1."""
+"""Leading eigenvalues, as their distance from 1 (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 

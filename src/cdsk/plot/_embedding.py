@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The spectral embedding in the plane.
+"""The spectral embedding in the plane (tests/test_plot.py).
 
 Rows of the embedding have unit length, and those of well separated clusters are
 orthogonal: no two of c coordinates show them all. Instead every cluster gets a corner

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures as files, without pyplot or a screen."""
+"""Pictures as files, without pyplot or a screen (tests/test_plot.py)."""
 
 from pathlib import Path
 

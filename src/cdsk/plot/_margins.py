@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Margins of the votes, cluster by cluster, as in a silhouette plot."""
+"""Margins of the votes, as in a silhouette plot (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 

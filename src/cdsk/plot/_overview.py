@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All pictures of a model in one figure."""
+"""All pictures of a model in one figure (tests/test_plot.py)."""
 
 from collections.abc import Callable
 from functools import partial

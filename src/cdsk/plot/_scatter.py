@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points coloured by cluster."""
+"""Points coloured by cluster (tests/test_plot.py)."""
 
 import warnings
 from typing import TYPE_CHECKING

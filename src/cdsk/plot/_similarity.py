@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The similarity matrix ordered by cluster.
+"""The similarity matrix ordered by cluster (tests/test_plot.py).
 
 A picture has fewer pixels than a matrix has entries. The points of a cluster, sorted
 from one end of it to the other in the embedding, are divided into groups, and a cell

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Labels at the door: classes and their numbers."""
+"""Labels at the door: classes and their numbers (tests/test_theory_bound.py)."""
 
 import numpy as np
 
