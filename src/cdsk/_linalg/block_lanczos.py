@@ -43,6 +43,8 @@ class Eigenpairs:
     # norms of A v - theta v, relative to theta where that is above 1
     residuals: np.ndarray
     n_products: int
+    # whether they were found by the inverse of the operator
+    inverted: bool = False
 
 
 def ritz_pairs(product, vectors, k, n_threads):

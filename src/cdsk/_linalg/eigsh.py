@@ -13,11 +13,12 @@ wait for the others costs a slice of the scheduler where processors are shared.
 """
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from cdsk._linalg.block_lanczos import Eigenpairs, ritz_pairs
+from cdsk._linalg.block_lanczos import ritz_pairs
 from cdsk._linalg.dense import largest_eigenpairs
 from cdsk._runtime import one_blas_thread
 
@@ -50,88 +51,75 @@ def leading_by_eigsh(
 ):
     """Find the k leading eigenpairs orthogonal to ``known``, every copy of them.
 
-    Parameters
-    ----------
-    product : callable
-        ``product(vectors)`` applies the operator to each row of an (m, n) array.
-    start : ndarray of shape (m, n)
-        First guesses; their sum starts the search.
-    k : int
-        Number of eigenpairs wanted.
-    known : ndarray of shape (m_known, n)
-        Orthonormal eigenvectors to be left out.
-    tol : float
-        Largest norm of A v - theta v, relative to theta.
-    basis : int
-        Number of basis vectors of ARPACK.
-    max_products : int
-        Most products with a vector, about; the residuals tell if it ended the search.
-    n_threads : int
-        Number of threads; the result does not depend on it.
-    rng : RandomState
-        Makes the guards.
+    As ``leading_by_block_lanczos``, but for: ``basis``, the number of basis vectors of
+    ARPACK; ``max_products``, about the most products with a single vector; ``tol``,
+    relative to any eigenvalue; and ``rng``, which makes the guards.
     """
     spent = 0
 
-    def search(start, k, left_out, tol, basis):
+    def search(product, start, k, tol, basis):
         nonlocal spent
-        found = _search(
-            product, start, k, left_out, tol, basis, max_products - spent, n_threads
-        )
+        found = _search(product, start, k, tol, basis, max_products - spent, n_threads)
         spent += found.n_products
         return found
 
+    product = _deflated(product, known)
     with one_blas_thread():
-        found = search(start, k, known, tol, basis)
+        found = search(product, start, k, tol, basis)
         # what cannot be resolved need not be complete
         while found.residuals.max() <= 10.0 * tol:
-            left_out = np.concatenate([known, found.vectors])
-            smallest = found.values[-1]
-            vectors, settled = rng.standard_normal((1, known.shape[1])), _SETTLED
+            smallest, rest = found.values[-1], _deflated(product, found.vectors)
+            vectors, settled = rng.standard_normal((1, start.shape[1])), _SETTLED
             while True:
-                guard = search(vectors, 1, left_out, settled, _SMALL_BASIS)
-                value = guard.values[0]
-                error = guard.residuals[0] * max(abs(value), 1.0)
-                above = value > smallest + _ROUNDING * max(abs(smallest), 1.0)
-                if above or error <= max(smallest - value, tol * max(abs(value), 1.0)):
-                    break
-                if spent >= max_products:
-                    # nobody knows what is left
-                    found.residuals[-1] = max(found.residuals[-1], guard.residuals[0])
+                guard = search(rest, vectors, 1, settled, _SMALL_BASIS)
+                value, size = guard.values[0], max(abs(guard.values[0]), 1.0)
+                missed = value > smallest + _ROUNDING * size
+                certain = size * guard.residuals[0] <= max(smallest - value, tol * size)
+                if missed or certain or spent >= max_products:
                     break
                 vectors, settled = guard.vectors, _TIGHTER * settled
-            if not above:
+            if not missed:
+                if not certain:  # nobody knows what is left
+                    found.residuals[-1] = guard.residuals[0]
                 break
-            more = search(guard.vectors, 1, left_out, tol, _SMALL_BASIS)
+            more = search(rest, guard.vectors, 1, tol, _SMALL_BASIS)
             both = np.concatenate([found.vectors, more.vectors])
             found = ritz_pairs(product, both, k, n_threads)
-    return Eigenpairs(found.values, found.vectors, found.residuals, spent)
+    return replace(found, n_products=spent)
 
 
-def _search(product, start, k, known, tol, basis, max_products, n_threads):
+def _deflated(product, known):
+    """The operator with known eigenvectors moved below everything that is wanted."""
+
+    def deflated(vectors):
+        image = product(vectors)
+        # also what rounding adds along them where their eigenvalues are large
+        return image - ((image + _BELOW * vectors) @ known.T) @ known
+
+    return deflated
+
+
+def _search(product, start, k, tol, basis, max_products, n_threads):
     """One run of ARPACK, its pairs filled up by rough ones if it did not converge."""
     n = start.shape[1]
-    calls = 0
-
-    def deflated(vector):
-        nonlocal calls
-        calls += 1
-        image = product(vector.reshape(1, n))[0]
-        # known vectors are moved below everything that is wanted
-        return image - known.T @ (known @ (image + _BELOW * vector))
-
     if n <= _SMALL:
-        matrix = np.array([deflated(unit) for unit in np.eye(n)])
+        matrix = product(np.eye(n))
         vectors = largest_eigenpairs(0.5 * (matrix + matrix.T), k)[1]
         return ritz_pairs(product, vectors, k, n_threads)
+    calls = 0
+
+    def single(vector):
+        nonlocal calls
+        calls += 1
+        return product(vector.reshape(1, n))[0]
+
     basis = min(n, basis)
-    first = start.sum(axis=0)
     try:
         _, columns = eigsh(
-            LinearOperator((n, n), matvec=deflated, dtype=np.float64),
+            LinearOperator((n, n), matvec=single, dtype=np.float64),
             k,
             which="LA",
-            v0=first - known.T @ (known @ first),
+            v0=start.sum(axis=0),
             ncv=basis,
             tol=tol,
             maxiter=max(1, max_products // basis),
@@ -139,12 +127,9 @@ def _search(product, start, k, known, tol, basis, max_products, n_threads):
         )
     except ArpackNoConvergence as error:
         columns = error.eigenvectors
-    vectors = np.ascontiguousarray(columns.T)
-    if len(vectors) < k:
-        vectors = np.concatenate([vectors, start[: k - len(vectors)]])
-        vectors -= (vectors @ known.T) @ known
+    vectors = np.concatenate([columns.T, start[: k - columns.shape[1]]])
     found = ritz_pairs(product, vectors, k, n_threads)
-    return Eigenpairs(found.values, found.vectors, found.residuals, calls)
+    return replace(found, n_products=calls)
 
 
 def largest_eigenvalue(product, bound, n, n_threads):
@@ -158,8 +143,7 @@ def largest_eigenvalue(product, bound, n, n_threads):
     with one_blas_thread():
         found = _search(
             lambda vectors: product(vectors) / bound,
-            *(start, 1, start[:0], _ROUGH, _SMALL_BASIS),
-            *(_MOST_ROUGH_PRODUCTS, n_threads),
+            *(start, 1, _ROUGH, _SMALL_BASIS, _MOST_ROUGH_PRODUCTS, n_threads),
         )
     # a residual bounds the distance to some eigenvalue, not to the largest
     return bound * min(float(found.values[0] + max(found.residuals[0], _ROUGH)), 1.0)

@@ -18,8 +18,6 @@ suffice for is *unresolved*, which its residual tells.
 docs/notes/2026-11-17-eigensolvers.md has the measurements.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cdsk._block import combine
@@ -40,7 +38,7 @@ TOLERANCE = 1e-6
 
 # Up to here, or for more than this part of the spectrum, a dense solver is as quick as
 # any.
-DENSE_SIZE = 100
+DENSE_SIZE = 250
 DENSE_PART = 1 / 5
 
 # Products with a vector, and with a block, before a spectral step is given up.
@@ -61,45 +59,29 @@ _INVERSE_TOLERANCE = 1e-10
 _MOST_SOLVES = 1000
 
 
-@dataclass
-class Solution(Eigenpairs):
-    """Eigenpairs of a spectral step; ``inverted``: whether products did not suffice."""
-
-    inverted: bool = False
-
-
 def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
-    """The ``Solution`` of k leading eigenpairs beyond the ``known`` vectors.
+    """The k leading ``Eigenpairs`` beyond the ``known`` vectors.
 
-    ``start`` is the solution of a similar problem.
+    ``start`` are those of a similar problem.
     """
     n = similarity.n
     if solver == "dense" or n <= DENSE_SIZE or len(known) + k > DENSE_PART * n:
-        return _solution(_dense(similarity, known, k))
+        return _dense(similarity, known, k)
     # Fresh vectors each time: what one round missed, the next can find.
     old = known[:0] if start is None else start.vectors[:k]
     guesses = np.concatenate([old, rng.standard_normal((k + GUARDS - len(old), n))])
+    options = {"known": known, "n_threads": similarity.n_threads}
     if solver == "block" or (solver == "auto" and not similarity.is_sparse):
-        return _solution(
-            leading_by_block_lanczos(
-                similarity.normalised_product,
-                guesses,
-                k,
-                known=known,
-                tol=TOLERANCE,
-                max_steps=MOST_BLOCK_PRODUCTS,
-                n_threads=similarity.n_threads,
-            )
+        return leading_by_block_lanczos(
+            similarity.normalised_product,
+            *(guesses, k),
+            tol=TOLERANCE,
+            max_steps=MOST_BLOCK_PRODUCTS,
+            **options,
         )
     # what was too hard for products will be so again
     inverted = start is not None and start.inverted
-    return _by_eigsh(similarity, known, k, rng, guesses, inverted)
-
-
-def _solution(pairs, inverted=False):
-    return Solution(
-        pairs.values, pairs.vectors, pairs.residuals, pairs.n_products, inverted
-    )
+    return _by_eigsh(similarity, guesses, k, inverted, rng=rng, **options)
 
 
 def _dense(similarity, known, k):
@@ -118,51 +100,36 @@ def _dense(similarity, known, k):
     return ritz_pairs(similarity.normalised_product, vectors, k, similarity.n_threads)
 
 
-def _by_eigsh(similarity, known, k, rng, guesses, inverted):
-    def search(product, tol, basis, max_products, guesses):
-        return leading_by_eigsh(
-            product,
-            guesses,
-            k,
-            known=known,
-            tol=tol,
-            basis=basis,
-            max_products=max_products,
-            n_threads=similarity.n_threads,
-            rng=rng,
-        )
-
+def _by_eigsh(similarity, guesses, k, inverted, **options):
+    product = similarity.normalised_product
     basis = max(_BASIS_FACTOR * k, _LEAST_BASIS)
     allowed = similarity.cost_of_inverse
     if allowed is None or (allowed >= 2 * basis and not inverted):
-        # a tenth of the tolerance, as ARPACK's residual is an estimate
-        found = search(
-            similarity.normalised_product,
-            *(0.1 * TOLERANCE, basis, allowed or MOST_PRODUCTS, guesses),
+        found = leading_by_eigsh(
+            product,
+            *(guesses, k),
+            tol=0.1 * TOLERANCE,  # ARPACK's residual is an estimate
+            basis=basis,
+            max_products=allowed or MOST_PRODUCTS,
+            **options,
         )
         if allowed is None or found.residuals.max() <= TOLERANCE:
-            return _solution(found)
-    spent = 0
+            return found
     for shift in SHIFTS:
-        found = search(
-            _without(known, similarity.inverse(shift)),
-            *(_INVERSE_TOLERANCE, max(2 * k + 1, 20), _MOST_SOLVES, guesses),
+        found = leading_by_eigsh(
+            similarity.inverse(shift),
+            *(guesses, k),
+            tol=_INVERSE_TOLERANCE,
+            basis=max(2 * k + 1, 20),
+            max_products=_MOST_SOLVES,
+            **options,
         )
-        spent += found.n_products
-        pairs = ritz_pairs(
-            similarity.normalised_product, found.vectors, k, similarity.n_threads
-        )
-        if pairs.residuals.max() <= TOLERANCE:
+        pairs = ritz_pairs(product, found.vectors, k, similarity.n_threads)
+        # those of the inverse tell if a copy may have been missed
+        residuals = np.maximum(pairs.residuals, found.residuals)
+        if residuals.max() <= TOLERANCE:
             break
         guesses = np.concatenate([pairs.vectors, guesses[k:]])
-    return Solution(pairs.values, pairs.vectors, pairs.residuals, spent, inverted=True)
-
-
-def _without(known, product):
-    """``product`` less what rounding, divided by the shift, adds along ``known``."""
-
-    def project(vectors):
-        image = product(vectors)
-        return image - (image @ known.T) @ known
-
-    return project
+    return Eigenpairs(
+        pairs.values, pairs.vectors, residuals, found.n_products, inverted=True
+    )

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdsk._linalg.block_lanczos import Eigenpairs
 from cdsk._linalg.dense import fixed_sign
-from cdsk._steps.eigen import TOLERANCE, Solution, leading_eigenpairs
+from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
 
 
 @dataclass
@@ -38,8 +39,8 @@ class Embedding:
         Products that the solver took.
     stray : ndarray of bool, shape (n,)
         Points that took the row of their nearest neighbour.
-    solution : Solution or None
-        Eigenpairs beyond the components', a start for a similar problem.
+    solution : Eigenpairs or None
+        Those beyond the components', a start for a similar problem.
     n_clipped : int
         Pairs of points whose similarity was negative and was set to 0.
     """
@@ -50,7 +51,7 @@ class Embedding:
     residual: float
     n_products: int
     stray: np.ndarray
-    solution: Solution | None
+    solution: Eigenpairs | None
     n_clipped: int
 
     @property
