@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM
 
 from benchmarks.asv.stages import data, quality
-from benchmarks.asv.stages.private import DenseKernel, spectral
+from benchmarks.asv.stages.private import DenseKernel, eigen
 from benchmarks.peers import limits
 from benchmarks.peers.measure import seconds_of
 from cdsk import CDSK, gaussian_gram, gaussian_rows, solve_qp
@@ -128,9 +128,9 @@ class WeightStep(Line):
         self.what = f"QP, {source}, n={len(X)}"
         kernel = data.kernel(X, 1)
         self.problem = data.weight_problem(kernel)
-        self.q, self.upper = self.problem.q, 1.0 / self.problem.lam
-        columns = self.problem.columns
-        self.Q = self.problem.lam * kernel.K * (columns.T @ columns)
+        self.q, self.upper = self.problem.q, 1.0 / self.problem.penalty
+        vectors = self.problem.vectors
+        self.Q = self.problem.penalty * kernel.K * (vectors.T @ vectors)
         self.start = data.uniform(kernel.n)
         self.H = 2.0 * self.Q + self.q[:, np.newaxis] + self.q
         # a constant changes no solution; the smaller H, the finer libsvm's float32
@@ -145,12 +145,12 @@ class WeightStep(Line):
         return self.problem.solve(self.start, 1e-4).alpha
 
     def peer(self, n_threads):
-        tol = self.tol * self.problem.scale * self.problem.lam
+        tol = self.tol * self.problem.scale * self.problem.penalty
         svm = OneClassSVM(
             kernel="precomputed", nu=data.LAM, tol=tol, shrinking=False, cache_size=2000
         ).fit(self.H)
         alpha = np.zeros(len(self.q))
-        alpha[svm.support_] = svm.dual_coef_[0] / self.problem.lam
+        alpha[svm.support_] = svm.dual_coef_[0] / self.problem.penalty
         return alpha
 
     def quality(self, ours, peer):
@@ -201,8 +201,8 @@ class SpectralStep(Line):
     def ours(self, n_threads):
         # a fresh one, as row sums are kept
         kernel = DenseKernel(self.kernel.K, n_threads)
-        with patch.object(spectral, "TOLERANCE", self.tolerance):
-            return data.embedding(kernel).vectors
+        with patch.object(eigen, "TOLERANCE", self.tolerance):
+            return data.embedding(kernel).eigenvectors
 
     def peer(self, n_threads):
         vectors = spectral_embedding(

@@ -30,7 +30,7 @@ from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._steps.alternate import alternate
 from cdsk._steps.embedding import spectral_step
-from cdsk._steps.labels import METHODS, assign_labels, normalised_cut
+from cdsk._steps.labels import METHODS, assign_labels, cut_ratios
 from cdsk._steps.start import first_weights
 from cdsk._steps.weights import WeightProblem
 
@@ -118,11 +118,11 @@ def fit(kernel, n_clusters, lam, max_iter=20):
     began = time.perf_counter()
     rng = np.random.RandomState(0)
     result = alternate(
-        kernel, n_clusters, kernel.n * lam, first_weights(kernel, lam, "uniform"),
-        max_iter=max_iter, tol=1e-4, qp_tol=1e-4, rng=rng,
+        kernel, n_clusters, lam, first_weights(kernel, lam, "uniform"),
+        max_iter=max_iter, tol=1e-4, qp_tol=1e-4, eigen_solver="auto", rng=rng,
     )  # fmt: skip
     labels = assign_labels(
-        result.embedding.columns, "kmeans", n_init=10, random_state=rng
+        result.embedding.vectors, "kmeans", n_init=10, random_state=rng
     )
     return labels, result, time.perf_counter() - began
 
@@ -187,7 +187,7 @@ def rules(options):
                 labels, result, seconds = fit(kernel, c, 0.2)
                 partitions[k, scale], cost[k, scale] = labels, seconds
                 extras[k, scale] = (
-                    -normalised_cut(kernel, labels),
+                    -np.mean(cut_ratios(kernel, labels)),
                     float(result.embedding.eigenvalues[-1]),
                     float(np.mean(leave_one_out(kernel, labels, result.weights)[0])),
                 )
@@ -318,14 +318,14 @@ def by_hard_membership(X, n_clusters, lam):
     for scale in SCALES[2:]:
         rng = np.random.RandomState(0)
         kernel = graph.kernel(scale * graph.neighbours.scales, 1)
-        weights, paper_lam = np.full(kernel.n, 1.0 / kernel.n), kernel.n * lam
+        weights, penalty = np.full(kernel.n, 1.0 / kernel.n), kernel.n * lam
         for last in (False, False, True):
-            similarity = kernel.similarity(weights, paper_lam)
-            columns = spectral_step(similarity, n_clusters, rng).columns
-            labels = assign_labels(columns, "kmeans", n_init=10, random_state=rng)
+            similarity = kernel.similarity(weights, penalty)
+            vectors = spectral_step(similarity, n_clusters, rng).vectors
+            labels = assign_labels(vectors, "kmeans", n_init=10, random_state=rng)
             if not last:
                 members = labels == np.arange(n_clusters)[:, np.newaxis]
-                problem = WeightProblem(kernel, members.astype(float), paper_lam)
+                problem = WeightProblem(kernel, members.astype(float), penalty)
                 weights = problem.solve(weights, 1e-4).alpha
         partitions.append(labels)
     return partitions[choose(SCALES[2:], partitions, n_clusters).chosen]
