@@ -28,7 +28,9 @@ def load(folder, cap):
 def of_archive(path, cap):
     """Points and labels of a NAME.npz file, at most ``cap`` of them."""
     with np.load(path) as archive:
-        X, y = archive["X"].astype(float), archive["y"].ravel()
+        # row by row, as the estimator makes them
+        X = np.ascontiguousarray(archive["X"], dtype=float)
+        y = archive["y"].ravel()
         images = "shape" in archive.files
     if images:
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
