@@ -85,7 +85,7 @@ def preconditioned_lobpcg(similarity, known, k):
 
 BANDED = {
     "`eigsh` on banded factors": ours("eigsh"),
-    "`lobpcg`, banded factors as preconditioner": preconditioned_lobpcg,
+    "`lobpcg`, preconditioned by factors": preconditioned_lobpcg,
 }
 PRODUCTS = {
     "`eigsh`, plain": plain_eigsh,
@@ -218,15 +218,15 @@ def images(options):
         print(*lines[-1], file=sys.stderr, flush=True)
     markdown(
         f"MNIST, {len(X)} x {X.shape[1]}, c = {c}, half-width of the band "
-        f"{graph._order.width}:",
-        ["factor", f"1 - eigenvalue {c}", *solvers],
+        f"{graph._order.width};\nin brackets eigenvalues missed:",
+        ["factor", "1 - last", *solvers],
         lines,
     )
 
 
 def cell(result, count):
     text = f"{result.seconds:.2f} s, {result.residual:.0e}"
-    return text + (f", {count} missed" if count else "")
+    return text + (f" ({count})" if count else "")
 
 
 def dense(options):
