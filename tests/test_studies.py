@@ -46,8 +46,29 @@ def test_defaults(folder, monkeypatch):
     run(monkeypatch, "defaults", folder, "--out", folder / "out")
     written = {path.name for path in (folder / "out").iterdir()}
     assert written == {f"defaults-{name}.md" for name in study.STUDIES}
+    for path in (folder / "out").iterdir():
+        assert max(map(len, path.read_text().splitlines())) <= 100  # as in docs
     text = (folder / "out" / "defaults-labels.md").read_text()
+    assert text.startswith(
+        "# Labels\n\nMean NMI and ARI over the 2 sets and over the 1"
+    )
     assert "| kmeans | 1.000 | 1.000 |" in text
+    assert "NMI of each family:\n\n|  | battery | images |" in text
+    assert "\n## One kernel\n" in (folder / "out" / "defaults-rules.md").read_text()
+
+
+def test_eigensolvers(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.eigensolvers")
+    X = np.random.RandomState(0).standard_normal((300, 64))
+    np.savez(folder / "mnist.npz", X=np.abs(X), y=np.arange(300) % 3, shape=(8, 8))
+    monkeypatch.setattr(study, "DENSE_POINTS", 200)
+    monkeypatch.setattr(study, "SIZES", (50,))
+    run(monkeypatch, "eigensolvers", folder)
+    text = capsys.readouterr().out
+    assert text.count("\n| --- |") == 4
+    line = next(line for line in text.splitlines() if "eigsh` on banded" in line)
+    assert line.endswith("| 0 | 0 | 0 |")
+    assert study.missed([1.0, 1.0, 0.9, 0.8], [1.0, 0.9, 0.8, 0.7]) == 1
 
 
 def test_n_clusters(folder, monkeypatch, capsys):
@@ -56,6 +77,8 @@ def test_n_clusters(folder, monkeypatch, capsys):
         study, "of_scikit_learn", lambda cap: study.sets.load(folder, cap)
     )
     run(monkeypatch, "n_clusters", folder, "--out", folder / "out")
+    # count.md is written by hand
+    assert [path.name for path in (folder / "out").iterdir()] == ["count.csv"]
     lines = (folder / "out" / "count.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 2
     assert "Sets used for the design: 2 sets" in capsys.readouterr().out

@@ -67,7 +67,7 @@ FULL = {
     "peer's quality": lambda row: _quality(row, row.peer_quality),
     "remark": lambda row: row.remark,
 }
-SHORT = ("what", "peer", "time", "peer's", "ratio", "target", "limit")
+SHORT = ("what", "peer", "time", "peer's", "ratio", "target")
 
 
 def table(rows, columns=tuple(FULL)):

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 import cdsk
 from cdsk._kernels import indefinite
-from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.matrix import SymmetricMatrix
 
 
 def kernels(n):
@@ -43,10 +43,10 @@ def seconds(function, *arguments):
 def main():
     for n in map(int, sys.argv[1:] or ("1000", "2000")):
         for name, K in kernels(n):
-            kernel, rng = DenseKernel(K, 1), np.random.RandomState(0)
-            tested, _ = seconds(indefinite.is_semidefinite, kernel, rng)
-            block, found = seconds(indefinite._factor_by_block_method, kernel, rng)
-            dense, factor = seconds(indefinite._factor_by_lapack, kernel)
+            matrix = SymmetricMatrix(K, 1)
+            tested, _ = seconds(indefinite._shows_no_negative_part, matrix)
+            block, found = seconds(indefinite._factor_by_block_method, matrix)
+            dense, factor = seconds(indefinite._factor_by_lapack, matrix)
             complete = "complete" if found is not None else "given up"
             print(
                 f"n={n} {name:10s} {len(factor):4d} negative: test {tested:.2f} s, "

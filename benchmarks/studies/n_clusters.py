@@ -7,7 +7,7 @@ DATA is a folder as sets.py describes it; its sets were used to design the rule.
 of scikit-learn, which follow, were not. Labels are used for scores only.
 Rules based on k-means see the first 50 principal components where there are more
 features, which takes them a tenth of the time. Writes count.csv (every set) and prints
-the tables of count.md.
+the tables; count.md, which has them with what they mean, is written by hand.
 """
 
 import argparse

@@ -16,20 +16,27 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 def load(folder, cap):
     """Yield (name, X, y, counted points) for every set, at most ``cap`` points each."""
     for path in sorted(Path(folder).glob("*.npz")):
-        with np.load(path) as archive:
-            X, y = archive["X"].astype(float), archive["y"].ravel()
-            images = "shape" in archive.files
-        if images:
-            X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-        else:
-            X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
-        X, y = _cut(X, y, cap)
+        X, y = of_archive(path, cap)
         yield path.stem, X, y, np.ones(len(y), bool)
     for path in sorted(Path(folder, "clustering-data-v1").glob("*/*.data.gz")):
         X = np.loadtxt(path, ndmin=2)
         labels = path.with_name(path.name.replace(".data.gz", ".labels0.gz"))
         X, y = _cut(X, np.loadtxt(labels, dtype=int), cap)
         yield f"{path.parent.name}/{path.name[:-8]}", X, y, y != 0
+
+
+def of_archive(path, cap):
+    """Points and labels of a NAME.npz file, at most ``cap`` of them."""
+    with np.load(path) as archive:
+        # row by row, as the estimator makes them
+        X = np.ascontiguousarray(archive["X"], dtype=float)
+        y = archive["y"].ravel()
+        images = "shape" in archive.files
+    if images:
+        X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    else:
+        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    return _cut(X, y, cap)
 
 
 def _cut(X, y, cap):

@@ -7,7 +7,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from cdsk import gaussian_gram
 
-from .private import DenseKernel, WeightProblem, spectral
+from .private import DenseKernel, WeightProblem, spectral_step
 
 CLUSTERS = 10
 LAM = 0.3
@@ -49,9 +49,9 @@ def embedding(kernel, weights=None, start=None):
     weights = uniform(kernel.n) if weights is None else weights
     similarity = kernel.similarity(weights, kernel.n * LAM)
     rng = np.random.RandomState(0)
-    return spectral.spectral_step(similarity, CLUSTERS, rng, start)
+    return spectral_step(similarity, CLUSTERS, rng, start)
 
 
 def weight_problem(kernel):
     """The first weight step of a fit."""
-    return WeightProblem(kernel, embedding(kernel).columns, kernel.n * LAM)
+    return WeightProblem(kernel, embedding(kernel).vectors, kernel.n * LAM)

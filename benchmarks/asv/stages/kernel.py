@@ -59,18 +59,18 @@ class GaussianRows:
 
 class Product:
     params = ([1000, 4000], [2, 28], ["float64", "float32"], [1, 2])
-    param_names = ("n", "columns", "dtype", "n_threads")
+    param_names = ("n", "vectors", "dtype", "n_threads")
 
-    def setup(self, n, columns, dtype, n_threads):
+    def setup(self, n, vectors, dtype, n_threads):
         self.kernel = data.kernel(data.blobs(n, dtype=dtype)[0], n_threads)
-        self.columns = np.random.default_rng(0).normal(size=(columns, n))
+        self.vectors = np.random.default_rng(0).normal(size=(vectors, n))
 
-    def time_product(self, n, columns, dtype, n_threads):
-        self.kernel.product(self.columns)
+    def time_product(self, n, vectors, dtype, n_threads):
+        self.kernel.product(self.vectors)
 
-    def track_error(self, n, columns, dtype, n_threads):
+    def track_error(self, n, vectors, dtype, n_threads):
         off_diagonal = self.kernel.K.astype(np.float64)
         np.fill_diagonal(off_diagonal, 0.0)
-        exact = self.columns @ off_diagonal
-        error = np.abs(self.kernel.product(self.columns) - exact).max()
+        exact = self.vectors @ off_diagonal
+        error = np.abs(self.kernel.product(self.vectors) - exact).max()
         return float(error / np.abs(exact).max())

@@ -7,7 +7,15 @@ All of them are named here and nowhere else, so that a renaming has one place to
 from cdsk._kernel import simd_level
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
-from cdsk._steps import embedding as spectral
+from cdsk._steps import eigen
+from cdsk._steps.embedding import spectral_step
 from cdsk._steps.weights import WeightProblem
 
-__all__ = ["DenseKernel", "Neighbours", "WeightProblem", "simd_level", "spectral"]
+__all__ = [
+    "DenseKernel",
+    "Neighbours",
+    "WeightProblem",
+    "eigen",
+    "simd_level",
+    "spectral_step",
+]

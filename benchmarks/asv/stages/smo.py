@@ -45,9 +45,9 @@ class StoredMatrix:
 
     def setup(self, n):
         problem = make_problem(str(n), 1)
-        columns = problem.columns
-        self.Q = problem.lam * problem.kernel.K * (columns.T @ columns)
-        self.q, self.upper = problem.q, 1.0 / problem.lam
+        vectors = problem.vectors
+        self.Q = problem.penalty * problem.kernel.K * (vectors.T @ vectors)
+        self.q, self.upper = problem.q, 1.0 / problem.penalty
         self.tol = 1e-4 * float(np.abs(self.q).max())
 
     def run(self):
