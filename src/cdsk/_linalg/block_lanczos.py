@@ -6,7 +6,7 @@ Full orthogonalisation, thick restart. The problem is projected on a basis Q
 those that are still too large and by their images under A. Where the operator is a
 matrix in memory, one pass over it serves the whole block, and the vectors of one
 problem are a good start for the next: measured, 4000 points, 10 vectors, residual 1e-6,
-a tenth of the time of ``eigsh`` (docs/notes/2026-11-17-eigensolvers.md).
+a quarter of the time of ``eigsh`` (docs/notes/2026-11-17-eigensolvers.md).
 
 Besides the k wanted vectors a few random *guards* are carried along. The search ends
 only when the first of them has settled too: an eigenvalue that the start lacked pulls a
