@@ -12,7 +12,6 @@ from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import Precomputed, find_candidates
@@ -31,6 +30,7 @@ from cdsk._validation import (
     check_choice,
     check_number,
     check_points,
+    check_random_state,
     check_simplex_point,
     count_distinct,
 )

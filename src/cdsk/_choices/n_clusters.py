@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_random_state
 
 from cdsk._choices.candidates import NEIGHBOURS
 from cdsk._choices.representation import check_whiten, represent
@@ -34,7 +33,7 @@ from cdsk._runtime import one_thread_if_forked
 from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.labels import assign_labels
 from cdsk._threads import resolve_n_threads
-from cdsk._validation import check_integer, check_points
+from cdsk._validation import check_integer, check_points, check_random_state
 
 # Bandwidths, in units of the distance to the 7th neighbour. Wider than those of a fit:
 # narrow kernels see clusters within clusters.
