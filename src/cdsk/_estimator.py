@@ -465,7 +465,8 @@ class CDSK(ClusterMixin, BaseEstimator):
             What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
             matrices are not kept; else None means the data kept by ``fit``.
         gamma : float, default=1.0
-            Margin at which a point costs nothing.
+            Margin at which a point costs nothing, in the unit of the kernel; where its
+            largest value is below 1e-100 or above 1e100, in the power of two below it.
         delta : float in (0, 1], default=0.05
             Probability with which the bound may fail.
 

@@ -5,6 +5,7 @@ Each message says what was wrong, what was expected and what was received.
 """
 
 import numbers
+import warnings
 from functools import partial
 from itertools import combinations_with_replacement
 
@@ -16,6 +17,9 @@ _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
 
 # Largest magnitude and smallest extent of data with ordinary squared distances.
 _LARGEST, _SMALLEST = 1e150, 1e-130
+
+# Largest value of a kernel matrix that a fit takes as it is.
+_SMALLEST_UNIT, _LARGEST_UNIT = 1e-100, 1e100
 
 # What float() raises for what is no number, or no float: 10**400.
 _NO_FLOAT = (TypeError, ValueError, OverflowError)
@@ -224,9 +228,37 @@ def check_kernel_matrix(K, name="K"):
         i = int(np.argmin(diagonal))
         raise ValueError(
             f"{name} must have a positive diagonal; got {float(diagonal[i])!r} at row "
-            f"{i}."
+            f"{i}. {_IS_IT_A_DISTANCE}"
         )
     return K
+
+
+_IS_IT_A_DISTANCE = (
+    "Is this a distance matrix D? exp(-D**2 / (2 * b**2)) makes a similarity of it, "
+    "with a bandwidth b such as half the distance of near points."
+)
+
+
+def ordinary_kernel_matrix(K, name):
+    """K checked as a kernel matrix for a fit, and scaled if its unit is extreme.
+
+    A fit does not depend on the unit of K, as long as squares and sums are ordinary
+    numbers. A matrix in which points are least similar to themselves is warned of.
+    """
+    K = check_kernel_matrix(K, name)
+    largest = float(K.max())
+    least = K.min(axis=1)
+    if (np.diagonal(K) <= least).all() and least.min() < largest:
+        warnings.warn(
+            f"{name} has its smallest values on the diagonal: no point is as similar "
+            f"to itself as to any other. {_IS_IT_A_DISTANCE}",
+            UserWarning,
+            stacklevel=5,
+        )
+    if _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
+        return K
+    # by a power of two, which rounds nothing, to a largest value between 1 and 2
+    return np.ldexp(K, 1 - np.frexp(largest)[1])
 
 
 def check_kernel_values(K, name):
