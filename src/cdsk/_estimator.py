@@ -549,6 +549,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         return self.n_clusters if distinct == 1 else distinct
 
     def _represent(self, X, rng, n_threads):
+        if self.kernel == "precomputed":
+            return Representation(None, {})
         whiten = self.whiten
         # a bandwidth that was given means the data as they were given
         if isinstance(whiten, str) and (self.kernel, self.bandwidth) != ("rbf", "auto"):
