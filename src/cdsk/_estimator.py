@@ -400,6 +400,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         return labels
 
+    @said_in_words("Voting for so many points")
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
 
@@ -447,6 +448,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "labels_")
         return describe(self)
 
+    @said_in_words("The bound for so many points")
     def generalization_bound(
         self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
     ) -> GeneralizationBound:
@@ -482,6 +484,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 K, self.labels_, self.weights_, gamma=gamma, delta=delta
             )
 
+    @said_in_words("The similarity of so many points")
     def similarity_operator(self, X: ArrayLike | None = None) -> LinearOperator:
         """The normalised similarity, whose leading eigenvectors are the embedding.
 

@@ -29,7 +29,7 @@ from cdsk._choices.candidates import NEIGHBOURS
 from cdsk._choices.representation import check_whiten, represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._runtime import one_thread_if_forked
+from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.labels import assign_labels
 from cdsk._threads import resolve_n_threads
@@ -143,7 +143,7 @@ def suggest_n_clusters(
         )
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
-    with one_thread_if_forked():
+    with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
         representation = represent(X, largest, whiten, rng, n_threads)
         X = representation.transform(X, n_threads)
         embeddings = _embeddings(X, largest + 1, rng, n_threads)
