@@ -1,9 +1,12 @@
 """The kernels a fit is tried with, and the votes that belong to them."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 import cdsk
@@ -15,6 +18,7 @@ from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import SparseKernel
 from cdsk._kernels.votes import NeighbourVotes
+from cdsk._validation import ordinary_kernel_matrix
 
 
 @pytest.fixture
@@ -231,3 +235,77 @@ def test_the_model_keeps_its_candidate_but_no_matrix(X):
     assert model._candidate.matrix is None
     with pytest.raises(ValueError, match=r"X must be the kernel matrix .* got None"):
         model.similarity_operator()
+
+
+def blobs_and_rows(kernel):
+    X = make_blobs(120, 3, centers=4, cluster_std=1.5, random_state=0)[0]
+    return X, kernel(X, X), kernel(X[:20] + 0.3, X)
+
+
+def gaussian(A, B):
+    return cdsk.gaussian_rows(A, B, 2.0)
+
+
+def indefinite(A, B):
+    return 1.0 / (1.0 + np.abs(cdist(A, B) - 1.0))
+
+
+@pytest.mark.parametrize("kernel", [gaussian, indefinite])
+@pytest.mark.parametrize(
+    ("dtype", "unit"),
+    [
+        *((np.float64, unit) for unit in (1e-300, 1e-200, 1e200, 1e300)),
+        *((np.float64, 2.0**power) for power in (-990, -660, 660, 990)),
+        *((np.float32, unit) for unit in (1e-30, 1e30)),
+    ],
+)
+def test_the_unit_of_a_kernel_matrix_changes_nothing(kernel, dtype, unit):
+    _, K, rows = blobs_and_rows(kernel)
+    K, rows, unit = K.astype(dtype), rows.astype(dtype), dtype(unit)
+    # converged far enough for weights to be compared
+    model = CDSK(4, kernel="precomputed", qp_tol=1e-9, random_state=0)
+    expected, found = clone(model).fit(K), clone(model).fit(K * unit)
+    assert (found.labels_ == expected.labels_).all()
+    assert (found.predict(rows * unit) == expected.predict(rows)).all()
+    assert found.n_negative_ == expected.n_negative_
+    close = partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-5)
+    close(found.weights_, expected.weights_)
+    close(found.history_ / found.history_[0], expected.history_ / expected.history_[0])
+    for name in ("decision_function", "score_samples"):
+        scores = getattr(found, name)(rows * unit)
+        close(scores - np.log(float(unit)), getattr(expected, name)(rows))
+    if np.frexp(unit)[0] == 0.5 and K.max() == 1:  # scaled to the same bits
+        assert (found.weights_ == expected.weights_).all()
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_unit_of_a_callable_changes_nothing(unit):
+    X, *_ = blobs_and_rows(gaussian)
+    model = CDSK(4, kernel=gaussian, random_state=0).fit(X)
+    scaled = CDSK(4, kernel=lambda A, B: unit * gaussian(A, B), random_state=0).fit(X)
+    assert (scaled.labels_ == model.labels_).all()
+    assert (scaled.predict(X + 0.1) == model.predict(X + 0.1)).all()
+
+
+def test_an_ordinary_kernel_matrix_is_not_copied():
+    K = np.full((3, 3), 1e99) + np.eye(3)
+    assert ordinary_kernel_matrix(K, "K") is K
+    assert ordinary_kernel_matrix(100 * K, "K").max() < 2
+
+
+def test_distances_in_the_place_of_similarities():
+    X, *_ = blobs_and_rows(gaussian)
+    model, D = CDSK(4, kernel="precomputed", random_state=0), cdist(X, X)
+    message = r"distance matrix D\? exp\(-D\*\*2 / \(2 \* b\*\*2\)\) makes"
+    with pytest.raises(ValueError, match="positive diagonal; got 0.0 .*" + message):
+        model.fit(D)
+    with pytest.warns(UserWarning, match="X has its smallest .*" + message):
+        model.fit(D + 1)
+    # what the message says
+    model.fit(np.exp(-(D**2) / (2 * 2.0**2)))
+    K = gaussian(X, X)
+    assert (model.labels_ == model.fit(K).labels_).all()
+
+
+def test_equal_similarities_are_no_distances():
+    ordinary_kernel_matrix(np.ones((5, 5)), "K")

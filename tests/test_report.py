@@ -3,11 +3,13 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 
 from cdsk import CDSK
 from cdsk._choices.partition import Choice
@@ -311,3 +313,73 @@ def test_warnings_of_convergence():
 def test_names_of_many_clusters_are_shortened():
     assert _report._named([3]) == "Cluster 3"
     assert _report._named(range(12)) == "Clusters 0, 1, 2, 3, 4, 5, 6, 7, ..."
+
+
+def first_of(data):
+    """A quick fit: what is warned of features does not depend on the rest."""
+    return CDSK(2, max_iter=0, n_init=1, random_state=0).fit(data)
+
+
+def iris_with_noise(unit, n_noise=1):
+    X = load_iris().data
+    noise = np.random.default_rng(0).normal(size=(len(X), n_noise))
+    return np.concatenate([X, unit * noise], axis=1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        load_iris().data,
+        scale(load_wine().data),
+        load_digits().data[:600],
+        make_moons(200, noise=0.05, random_state=0)[0],
+        blobs()[:, :1],
+        np.concatenate([blobs()[:, :1], np.full((120, 3), 0.1)], axis=1),
+        iris_with_noise(1.0),
+        iris_with_noise(1e5, 4),
+    ],
+    ids=["iris", "wine", "digits", "moons", "one", "constant", "noise", "four"],
+)
+def test_features_in_comparable_units(data):
+    assert "variance" not in words(first_of(data), "Warnings")
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (load_wine(as_frame=True).data, "Feature 12 ('proline') has"),
+        (load_wine().data, "Feature 12 has"),
+        (iris_with_noise(1e5), "Feature 4 has"),
+        (iris_with_noise(1e5, 2)[:, [4, 1, 5, 0]], "Features 2 and 0 have"),
+        (1e140 * iris_with_noise(1e5), "Feature 4 has"),
+        (1e-130 * iris_with_noise(1e5), "Feature 4 has"),
+    ],
+)
+def test_features_that_dominate(data, named):
+    text = words(first_of(data), "Warnings")
+    assert f"{named} more than 99% of the variance: distances hardly see" in text
+
+
+def test_features_of_other_kernels_and_of_whitened_data():
+    X = iris_with_noise(1e5)
+    for parameters in ({"whiten": True}, {"kernel": "cosine"}):
+        model = CDSK(2, random_state=0, **parameters).fit(X)
+        assert "variance" not in words(model, "Warnings")
+    K = gaussian(blobs(), blobs())
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    assert model.representation_.spread is None
+    assert "variance" not in words(model, "Warnings")
+
+
+@pytest.mark.parametrize("spread", [0.0, np.inf])
+def test_no_spread_and_spread_beyond_the_range_of_squares(model, spread):
+    representation = replace(model.representation_, spread=np.full(3, spread))
+    copy = changed(model, representation_=representation)
+    assert "variance" not in words(copy, "Warnings")
+
+
+def test_spread_is_that_of_the_data_as_given():
+    X = iris_with_noise(1e5)
+    for whiten in (True, False):
+        model = CDSK(2, whiten=whiten, random_state=0).fit(X)
+        np.testing.assert_allclose(model.representation_.spread, X.std(axis=0))

@@ -101,14 +101,58 @@ def test_sparse_data():
         ({"tol": -1e-4}, "tol must be a number >= 0; got -0.0001"),
         ({"qp_tol": 0}, "qp_tol must be a number > 0; got 0"),
         ({"assign_labels": "x"}, "assign_labels must be one of 'kmeans', 'cluster_qr'"),
-        ({"n_init": 0}, "n_init must be an integer of at least 1; got 0"),
+        ({"n_init": 0}, "n_init must be an integer of at least 1 .*; got 0"),
         ({"n_threads": 0}, "n_threads must be a positive integer, or None or -1"),
-        ({"random_state": "a"}, "'a' cannot be used to seed"),
+        ({"n_init": 10**30}, "n_init must be an integer of .* at most 1000000; got 1"),
+        (
+            {"random_state": "a"},
+            r"random_state must be an integer between 0 and 2\*\*32 - 1, .*; got 'a'",
+        ),
     ],
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         CDSK(**({"n_clusters": 3} | parameters)).fit(X)
+
+
+ODD = {
+    "list": [],
+    "dict": {},
+    "None": None,
+    "text": "x",
+    "bytes": b"x",
+    "object": object(),
+    "complex": 1j,
+    "array": np.array([1, 2]),
+    "10**30": 10**30,
+    "10**400": 10**400,
+    "nan": float("nan"),
+    "numpy nan": np.float64("nan"),
+    "inf": float("inf"),
+    "-1": -1,
+    "array of no dimension": np.array(3),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("value", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("name", CDSK().get_params())
+def test_odd_values_are_of_use_or_refused_by_name(name, value, capsys):
+    model = CDSK(**({"n_clusters": 3, "random_state": 0} | {name: value}))
+    try:
+        labels = model.fit(X).labels_
+    except (ValueError, TypeError) as error:
+        assert name in str(error)
+    else:
+        assert set(labels) == {0, 1, 2}
+
+
+def test_numbers_that_are_no_floats():
+    with pytest.raises(ValueError, match=r"X must hold numbers only; got 10.* at row"):
+        CDSK(3).fit([[0], [10**400], [1]])
+    for bandwidth in (10**400, [10**400] * 30):
+        with pytest.raises(ValueError, match=r"bandwidth must be a .*; got 100"):
+            cdsk.gaussian_gram(X, bandwidth)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import Precomputed, find_candidates
@@ -31,6 +30,7 @@ from cdsk._validation import (
     check_choice,
     check_number,
     check_points,
+    check_random_state,
     check_simplex_point,
     count_distinct,
 )
@@ -400,6 +400,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         return labels
 
+    @said_in_words("Voting for so many points")
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
 
@@ -447,6 +448,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "labels_")
         return describe(self)
 
+    @said_in_words("The bound for so many points")
     def generalization_bound(
         self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
     ) -> GeneralizationBound:
@@ -465,7 +467,8 @@ class CDSK(ClusterMixin, BaseEstimator):
             What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
             matrices are not kept; else None means the data kept by ``fit``.
         gamma : float, default=1.0
-            Margin at which a point costs nothing.
+            Margin at which a point costs nothing, in the unit of the kernel; where its
+            largest value is below 1e-100 or above 1e100, in the power of two below it.
         delta : float in (0, 1], default=0.05
             Probability with which the bound may fail.
 
@@ -481,6 +484,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 K, self.labels_, self.weights_, gamma=gamma, delta=delta
             )
 
+    @said_in_words("The similarity of so many points")
     def similarity_operator(self, X: ArrayLike | None = None) -> LinearOperator:
         """The normalised similarity, whose leading eigenvectors are the embedding.
 
@@ -548,6 +552,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         return self.n_clusters if distinct == 1 else distinct
 
     def _represent(self, X, rng, n_threads):
+        if self.kernel == "precomputed":
+            return Representation(None, {})
         whiten = self.whiten
         # a bandwidth that was given means the data as they were given
         if isinstance(whiten, str) and (self.kernel, self.bandwidth) != ("rbf", "auto"):

@@ -50,6 +50,7 @@ def check_parameters(model):
     check_number(model.qp_tol, "qp_tol", above=0)
     check_choice(model.eigen_solver, "eigen_solver", SOLVERS)
     check_choice(model.assign_labels, "assign_labels", METHODS)
-    check_integer(model.n_init, "n_init", 1)
+    # k-means draws a seed for each of them at once
+    check_integer(model.n_init, "n_init", 1, 10**6)
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)

@@ -5,17 +5,24 @@ Each message says what was wrong, what was expected and what was received.
 """
 
 import numbers
+import warnings
 from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn import utils
 
 # Squared bandwidths and their inverses must be ordinary numbers.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
 
 # Largest magnitude and smallest extent of data with ordinary squared distances.
 _LARGEST, _SMALLEST = 1e150, 1e-130
+
+# Largest value of a kernel matrix that a fit takes as it is.
+_SMALLEST_UNIT, _LARGEST_UNIT = 1e-100, 1e100
+
+# What float() raises for what is no number, or no float: 10**400.
+_NO_FLOAT = (TypeError, ValueError, OverflowError)
 
 # Rows and columns of a matrix that are compared at once.
 _TILE = 128
@@ -26,12 +33,13 @@ def check_points(X, name="X", *, validate=None, **options):
 
     ``validate`` is scikit-learn's ``check_array`` or an estimator's stand-in for it.
     """
-    validate = partial(check_array, input_name=name) if validate is None else validate
+    if validate is None:
+        validate = partial(utils.check_array, input_name=name)
     try:
         return validate(X, dtype=[np.float64, np.float32], order="C", **options)
-    except ValueError as error:
+    except (OverflowError, ValueError) as error:
         text = str(error)
-        if "could not convert" in text:
+        if "could not convert" in text or isinstance(error, OverflowError):
             wrong = f"{name} must hold numbers only; got {_first_text(X)}."
         elif f"Input {name} contains NaN" in text:
             wrong = f"Input {name} contains NaN{_first_place(X, np.isnan)}"
@@ -59,7 +67,7 @@ def _first_text(X):
     for place, cell in np.ndenumerate(cells):
         try:
             float(cell)
-        except (TypeError, ValueError):
+        except _NO_FLOAT:
             where = ", ".join(map("{} {}".format, ("row", "column", "layer"), place))
             return f"{cell!r} at {where}" if where else repr(cell)
     return "cells of unequal shape"
@@ -76,13 +84,12 @@ def count_distinct(X, most):
     return len(seen)
 
 
-def check_integer(value, name, least):
-    """Refuse anything but an integer of at least ``least``."""
+def check_integer(value, name, least, most=None):
+    """Refuse anything but an integer of at least ``least`` and at most ``most``."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_integer or value < least:
-        raise ValueError(
-            f"{name} must be an integer of at least {least}; got {value!r}."
-        )
+    if not is_integer or value < least or (most is not None and value > most):
+        bounded = f"at least {least}" + ("" if most is None else f" and at most {most}")
+        raise ValueError(f"{name} must be an integer of {bounded}; got {value!r}.")
     return int(value)
 
 
@@ -95,15 +102,26 @@ def check_number(value, name, *, above=None, at_least=None, at_most=None):
     ]
     in_use = [(text, test) for text, used, test in bounds if used]
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if (
-        not is_number
-        or not abs(value) < np.inf
-        or not all(test(value) for _, test in in_use)
-    ):
+    try:
+        number = float(value) if is_number else np.nan
+    except OverflowError:  # 10**400
+        number = np.inf
+    if not np.isfinite(number) or not all(test(number) for _, test in in_use):
         bounded = " and ".join(text for text, _ in in_use)
         expected = f"a number {bounded}" if bounded else "a finite number"
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
-    return float(value)
+    return number
+
+
+def check_random_state(random_state):
+    """The RandomState that ``random_state`` is or seeds."""
+    try:
+        return utils.check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be an integer between 0 and 2**32 - 1, a RandomState or "
+            f"None; got {random_state!r}."
+        ) from None
 
 
 def check_extent(X):
@@ -137,7 +155,7 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
     """Return one positive bandwidth per point as a float64 array of shape (n,)."""
     try:
         values = np.asarray(bandwidth, dtype=np.float64)
-    except (TypeError, ValueError):
+    except _NO_FLOAT:
         raise ValueError(
             f"{name} must be a positive number or an array of {n} positive numbers; "
             f"got {_first_text(bandwidth)}."
@@ -162,7 +180,7 @@ def check_simplex_point(values, n, upper, name):
     """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
     try:
         values = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except _NO_FLOAT:
         raise ValueError(
             f"{name} must hold numbers; got {_first_text(values)}."
         ) from None
@@ -210,9 +228,37 @@ def check_kernel_matrix(K, name="K"):
         i = int(np.argmin(diagonal))
         raise ValueError(
             f"{name} must have a positive diagonal; got {float(diagonal[i])!r} at row "
-            f"{i}."
+            f"{i}. {_IS_IT_A_DISTANCE}"
         )
     return K
+
+
+_IS_IT_A_DISTANCE = (
+    "Is this a distance matrix D? exp(-D**2 / (2 * b**2)) makes a similarity of it, "
+    "with a bandwidth b such as half the distance of near points."
+)
+
+
+def ordinary_kernel_matrix(K, name):
+    """K checked as a kernel matrix for a fit, and scaled if its unit is extreme.
+
+    A fit does not depend on the unit of K, as long as squares and sums are ordinary
+    numbers. A matrix in which points are least similar to themselves is warned of.
+    """
+    K = check_kernel_matrix(K, name)
+    largest = float(K.max())
+    least = K.min(axis=1)
+    if (np.diagonal(K) <= least).all() and least.min() < largest:
+        warnings.warn(
+            f"{name} has its smallest values on the diagonal: no point is as similar "
+            f"to itself as to any other. {_IS_IT_A_DISTANCE}",
+            UserWarning,
+            stacklevel=5,
+        )
+    if _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
+        return K
+    # by a power of two, which rounds nothing, to a largest value between 1 and 2
+    return np.ldexp(K, 1 - np.frexp(largest)[1])
 
 
 def check_kernel_values(K, name):

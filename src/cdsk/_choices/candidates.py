@@ -25,7 +25,7 @@ from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.pairwise import PairwiseKernel
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._kernels.votes import GaussianVotes, KernelVotes, NeighbourVotes
-from cdsk._validation import check_bandwidth, check_kernel_matrix
+from cdsk._validation import check_bandwidth, ordinary_kernel_matrix
 
 NEIGHBOURS = 20
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
@@ -117,7 +117,7 @@ class OtherKernel:
 
     def kernel(self):
         """The kernel matrix."""
-        K = check_kernel_matrix(self.values(self.X, self.X), "kernel(X, X)")
+        K = ordinary_kernel_matrix(self.values(self.X, self.X), "kernel(X, X)")
         return _dense(K, self.X, self.psd, self.n_threads, self.values.remedy)
 
     def votes(self, labels, weights, n_clusters):
@@ -138,7 +138,7 @@ class Precomputed:
 
     def kernel(self):
         """The kernel matrix."""
-        K = check_kernel_matrix(self.matrix, "X")
+        K = ordinary_kernel_matrix(self.matrix, "X")
         remedy = "a matrix with larger entries"
         return _dense(K, None, self.psd, self.n_threads, remedy)
 

@@ -24,17 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_random_state
 
 from cdsk._choices.candidates import NEIGHBOURS
 from cdsk._choices.representation import check_whiten, represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._runtime import one_thread_if_forked
+from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.labels import assign_labels
 from cdsk._threads import resolve_n_threads
-from cdsk._validation import check_integer, check_points
+from cdsk._validation import check_integer, check_points, check_random_state
 
 # Bandwidths, in units of the distance to the 7th neighbour. Wider than those of a fit:
 # narrow kernels see clusters within clusters.
@@ -144,7 +143,7 @@ def suggest_n_clusters(
         )
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
-    with one_thread_if_forked():
+    with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
         representation = represent(X, largest, whiten, rng, n_threads)
         X = representation.transform(X, n_threads)
         embeddings = _embeddings(X, largest + 1, rng, n_threads)

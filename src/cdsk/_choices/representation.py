@@ -10,7 +10,7 @@ went. The whitened form is taken if it lowers this cut by more than a tenth.
 """
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,14 @@ class Representation:
     cuts : dict
         Mean normalised cut of every representation that was tried, by its number of
         components (0: as they are); empty if none was.
+    spread : ndarray of shape (n_features,) or None
+        Standard deviation of every feature of the data as they are; None for a
+        precomputed kernel.
     """
 
     n_components: int | None
     cuts: dict[int, float]
+    spread: NDArray[np.float64] | None = None
     mean: NDArray[np.float64] | None = None
     directions: NDArray[np.float64] | None = None
 
@@ -79,6 +83,15 @@ def check_whiten(whiten):
 
 def represent(X, n_clusters, whiten, rng, n_threads):
     """The ``Representation`` that ``whiten`` (bool, number or "auto") asks for."""
+    representation = _represent(X, n_clusters, whiten, rng, n_threads)
+    # data that are too large are refused where squares are needed
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = X.std(axis=0, dtype=np.float64)
+        spread[np.ptp(X, axis=0) == 0] = 0.0  # no rounding of the mean
+    return replace(representation, spread=spread)
+
+
+def _represent(X, n_clusters, whiten, rng, n_threads):
     if isinstance(whiten, bool | np.bool_):
         return (
             _whitening(X, min(X.shape), n_threads)
@@ -109,7 +122,7 @@ def _choose(X, n_clusters, rng, n_threads):
     if cuts[best] >= PAYS * cuts[0]:
         return Representation(None, cuts)
     chosen = _whitening(X, best, n_threads)
-    return Representation(best, cuts, chosen.mean, chosen.directions)
+    return replace(chosen, n_components=best, cuts=cuts)
 
 
 def _whitening(X, n_components, n_threads):
@@ -134,7 +147,7 @@ def _whitening(X, n_components, n_threads):
         by_point = np.ascontiguousarray(vectors.T / np.sqrt(values))
         vectors = combine(by_point, centred, n_threads)
     directions = np.ascontiguousarray(vectors.T * np.sqrt(n / values))
-    return Representation(m, {}, mean, directions)
+    return Representation(m, {}, mean=mean, directions=directions)
 
 
 def _cut(X, n_clusters, rng, n_threads):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdsk import _kernel
-from cdsk._runtime import check_memory
+from cdsk._runtime import check_memory, said_in_words
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_bandwidth,
@@ -20,6 +20,7 @@ from cdsk._validation import (
 _LESS_MEMORY = "Use fewer points, or float32 data, which needs half as much."
 
 
+@said_in_words("The kernel matrix")
 def gaussian_gram(
     X: ArrayLike,
     bandwidth: ArrayLike,
@@ -65,6 +66,7 @@ def gaussian_gram(
     return out
 
 
+@said_in_words("The kernel rows")
 def gaussian_rows(
     A: ArrayLike,
     B: ArrayLike,
@@ -123,6 +125,7 @@ def gaussian_rows(
     return out
 
 
+@said_in_words("The similarity matrix")
 def similarity_matrix(
     K: ArrayLike,
     weights: ArrayLike,

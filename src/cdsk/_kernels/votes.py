@@ -151,11 +151,15 @@ class KernelVotes:
         """Log h for each row of X and each cluster; -inf where a vote is zero."""
         step = max(1, _CHUNK_VALUES // len(self.support))
         chunks = [X[i : i + step] for i in range(0, len(X), step)]
-        votes = np.concatenate(
-            [inner(self._values(chunk), self.votes, n_threads) for chunk in chunks]
-        )
+        return np.concatenate([self._log_votes(chunk, n_threads) for chunk in chunks])
+
+    def _log_votes(self, X, n_threads):
+        values = self._values(X)
+        # exact, and keeps the digits of values whose unit is extreme
+        _, exponents = np.frexp(values.max(axis=1, keepdims=True))
+        votes = inner(np.ldexp(values, -exponents), self.votes, n_threads)
         with np.errstate(divide="ignore"):
-            return np.log(votes)
+            return np.log(votes) + exponents * np.log(2.0)
 
     def log_normaliser(self, n_features):
         """0: nothing is known of the kernel's integral."""

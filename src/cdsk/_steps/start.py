@@ -33,6 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._block import combine, inner
 from cdsk._linalg.eigsh import largest_eigenvalue
+from cdsk._runtime import said_in_words
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_integer,
@@ -125,9 +126,10 @@ def sparse_start(
     check_integer(max_iter, "max_iter", 0)
     if lam is not None:
         check_number(lam, "lam", above=0, at_most=1)
-    gram = Gram.of_points(X, resolve_n_threads(n_threads))
     upper = 1.0 if lam is None else upper_bound(len(X), lam)
-    return hard_thresholding(gram, tau, upper, max_iter)
+    with said_in_words("A sparse start of so many points"):
+        gram = Gram.of_points(X, resolve_n_threads(n_threads))
+        return hard_thresholding(gram, tau, upper, max_iter)
 
 
 def first_weights(kernel, lam, init):

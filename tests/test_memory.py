@@ -1,0 +1,126 @@
+"""Fits under a limit of memory end in a result or in a MemoryError in our words.
+
+Two libraries end the process themselves where they get no memory: libgomp if it cannot
+start a thread, OpenBLAS if it gets no buffer at its first product. Nothing above them
+can hear of it, so the children do what a user with a tight limit does: one thread, and
+a first fit of a few points before the limit is set.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+resource = pytest.importorskip("resource")
+if not os.path.exists("/proc/self/statm"):
+    pytest.skip("the size of a process is read from /proc", allow_module_level=True)
+
+CHILD = """
+import resource, sys, warnings
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+import cdsk
+from cdsk import CDSK
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+
+
+def indefinite(n):
+    points = rng.normal(size=(n, 3))
+    return 1.0 / (1.0 + np.abs(cdist(points, points) - 1.0))
+
+
+def points(n, d):
+    return rng.normal(size=(n, d))
+
+
+def fit(X, **parameters):
+    return CDSK(8, random_state=0, **parameters).fit(X)
+
+
+calls = {
+    "wide": (lambda n: points(n, 30), fit),
+    "plane": (lambda n: points(n, 2), fit),
+    "dense": (lambda n: points(n, 10), lambda X: fit(X, bandwidth="median")),
+    "indefinite": (indefinite, lambda K: fit(K, kernel="precomputed")),
+    "auto": (lambda n: points(n, 2), lambda X: fit(X, lam="auto", init="sparse")),
+    "count": (lambda n: points(n, 6), cdsk.suggest_n_clusters),
+    "lam": (lambda n: points(n, 6), lambda X: cdsk.select_lambda(X, 3, sample=1.0)),
+    "start": (lambda n: points(n, 6), cdsk.sparse_start),
+    "gram": (lambda n: points(n, 6), lambda X: cdsk.gaussian_gram(X, 1.0)),
+    "predict": (lambda n: points(n, 3), fit(points(300, 3)).predict),
+}
+name, n, room = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+make, call = calls[name]
+call(make(300) if name != "predict" else points(300, 3))
+X = make(n)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
+try:
+    call(X)
+except MemoryError as error:
+    print(error)
+else:
+    print("a result")
+"""
+
+
+def outcome(name, n, room):
+    """What a process with ``room`` bytes to grow says, on one line."""
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, name, str(n), str(room)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert child.returncode == 0, child.stderr
+    (line,) = child.stdout.splitlines()
+    assert line == "a result" or " needs " in line, line
+    return line
+
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("wide", 1000),
+        ("dense", 1000),
+        ("indefinite", 600),
+        ("count", 1000),
+        ("start", 50_000),
+        ("predict", 50_000),
+    ],
+)
+def test_little_memory_and_enough(name, n):
+    assert outcome(name, n, 64 * 1024) != "a result"
+    assert outcome(name, n, 512 * MIB) == "a result"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "room", [m * MIB for m in (1, 2, 4, 7, 11, 16, 24, 40, 70, 150)]
+)
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("wide", 3000),
+        ("plane", 2000),
+        ("dense", 2000),
+        ("indefinite", 800),
+        ("auto", 2000),
+        ("count", 3000),
+        ("lam", 2000),
+        ("start", 100_000),
+        ("gram", 2000),
+        ("predict", 100_000),
+    ],
+)
+def test_limits_of_memory(name, n, room):
+    outcome(name, n, room)
