@@ -26,7 +26,9 @@ import reprlib
 import warnings
 import zlib
 from array import array
+from collections.abc import Callable
 from itertools import chain, islice, zip_longest
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -53,7 +55,7 @@ def read_table(
     """
     shown = "standard input" if path == "-" else path
     stem, ending = os.path.splitext("-.csv" if path == "-" else str(path).lower())
-    opener = gzip.open if ending == ".gz" else open
+    opener: Callable[..., Any] = gzip.open if ending == ".gz" else open
     ending = os.path.splitext(stem)[1] if ending == ".gz" else ending
     if ending not in _ENDINGS:
         raise TableError(
@@ -97,10 +99,10 @@ def _read_text(file, columns, id_column, header, delimiter, decimal):
         got = "column names alone" if head else "nothing"
         raise TableError(f"expected a row of numbers for each point; got {got}.")
     top, first = head[0]
-    names = first if header else None
+    names = first if header else []
     hint = "" if header or not guessed else f" Pass --header if row {top} holds names."
     chosen, beside = _choose(columns, id_column, names, len(first), hint)
-    ids = None if beside is None else [(header and names[beside]) or "id"]
+    ids = None if beside is None else [(names[beside] if names else "") or "id"]
     values = array("d")
     for line, cells in chain(head[header:], rows):
         if len(cells) != len(first):
@@ -111,7 +113,7 @@ def _read_text(file, columns, id_column, header, delimiter, decimal):
         for j in chosen:
             value = _number(cells[j], decimal)
             if value is None or not math.isfinite(value):
-                name = f" ({names[j]!r})" if header and names[j] else ""
+                name = f" ({names[j]!r})" if names and names[j] else ""
                 missing = " (a missing value)" if cells[j].lower() in _MISSING else ""
                 advice = _advice(cells, delimiter, decimal) or hint * (line == top)
                 raise TableError(
@@ -124,7 +126,7 @@ def _read_text(file, columns, id_column, header, delimiter, decimal):
     X = np.array(values).reshape(-1, len(chosen))
     if guessed:
         _warn_if_in_doubt(X, [first[j] for j in chosen], header, decimal)
-    return X, [names[j] for j in chosen] if header else None, ids
+    return X, [names[j] for j in chosen] if names else None, ids
 
 
 def _rows(file, delimiter):
@@ -132,7 +134,7 @@ def _rows(file, delimiter):
     if delimiter == "space":
         rows = ((i, line.split()) for i, line in enumerate(file, start=1))
     else:
-        reader = csv.reader(file, delimiter=_CHARACTERS.get(delimiter, delimiter))
+        reader = csv.reader(file, delimiter=str(_CHARACTERS.get(delimiter, delimiter)))
         rows = ((reader.line_num, [cell.strip() for cell in row]) for row in reader)
     return ((i, cells) for i, cells in rows if len(cells) > 1 or any(cells))
 

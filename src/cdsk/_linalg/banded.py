@@ -38,12 +38,13 @@ class BandOrder:
         rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
         orders = [reverse_cuthill_mckee(pattern, symmetric_mode=True)]
         orders += _by_levels(pattern)
+        self.width = n
         for order in orders:
             place = np.empty(n, dtype=np.intp)
             place[order] = np.arange(n)
             below = place[rows] - place[pattern.indices]
             width = int(below.max(initial=0))
-            if order is orders[0] or width < self.width:
+            if width < self.width:
                 self.order, self.place, self.width = order, place, width
                 self._lower = below >= 0
                 self._below = below[self._lower]
