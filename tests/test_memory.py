@@ -93,13 +93,11 @@ MIB = 2**20
         ("wide", 1000),
         ("dense", 1000),
         ("indefinite", 600),
-        ("count", 1000),
-        ("start", 50_000),
-        ("predict", 50_000),
     ],
 )
 def test_little_memory_and_enough(name, n):
-    assert outcome(name, n, 64 * 1024) != "a result"
+    # with less the system cannot even grow the stack, and ends the process
+    assert outcome(name, n, MIB) != "a result"
     assert outcome(name, n, 512 * MIB) == "a result"
 
 
