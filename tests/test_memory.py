@@ -101,24 +101,18 @@ def test_little_memory_and_enough(name, n):
     assert outcome(name, n, 512 * MIB) == "a result"
 
 
+FITS = [("wide", 3000), ("plane", 2000), ("dense", 2000), ("indefinite", 800)]
+OTHERS = [
+    *(("auto", 2000), ("count", 3000), ("lam", 2000)),
+    *(("start", 100_000), ("gram", 2000), ("predict", 100_000)),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "room", [m * MIB for m in (1, 2, 4, 7, 11, 16, 24, 40, 70, 150)]
+    ("name", "n", "mebibytes"),
+    [(*fit, m) for fit in FITS for m in (1, 2, 4, 7, 11, 16, 24, 40, 70, 150)]
+    + [(*other, m) for other in OTHERS for m in (2, 16)],
 )
-@pytest.mark.parametrize(
-    ("name", "n"),
-    [
-        ("wide", 3000),
-        ("plane", 2000),
-        ("dense", 2000),
-        ("indefinite", 800),
-        ("auto", 2000),
-        ("count", 3000),
-        ("lam", 2000),
-        ("start", 100_000),
-        ("gram", 2000),
-        ("predict", 100_000),
-    ],
-)
-def test_limits_of_memory(name, n, room):
-    outcome(name, n, room)
+def test_limits_of_memory(name, n, mebibytes):
+    outcome(name, n, mebibytes * MIB)
