@@ -29,8 +29,8 @@ test-checks: ## build a second time with bounds checks on and run the fast tests
 
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
-CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,block eigh embedding \
-    exported_names indefinite kernel neighbours similarity smo sparse votes weights))
+CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded block dense eigen embedding \
+    exported_names indefinite kernel neighbours smo sparse votes weights))
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 
