@@ -3,6 +3,7 @@
 
 import copy
 import dataclasses
+import io
 import sys
 from itertools import pairwise
 
@@ -468,3 +469,10 @@ def test_pictures_of_few_points(n, tmp_path):
     assert len(figure.axes) >= 5
     figure.savefig(tmp_path / "few.png", dpi=40)
     assert (tmp_path / "few.png").stat().st_size > 1000
+
+
+def test_pictures_of_one_cluster(rng):
+    X = rng.normal(size=(60, 3))
+    figure = plot.overview(CDSK(1, random_state=0).fit(X), X)
+    figure.savefig(io.BytesIO())
+    assert len(figure.axes) == 6

@@ -95,6 +95,8 @@ def polygon(shares, labels):
     from scipy.spatial.distance import squareform
 
     n_clusters = shares.shape[1]
+    if n_clusters == 1:
+        return np.array([[0.0, 1.0]])
     members = labels == np.arange(n_clusters)[:, np.newaxis]
     mixture = members @ shares / members.sum(axis=1, keepdims=True)
     distance = 1.0 - 0.5 * (mixture + mixture.T)
