@@ -9,6 +9,7 @@ lambda, n times the relative ``lam`` of the estimator.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,22 +41,14 @@ class Kernel(ABC):
 
     n: int
     n_threads: int
+    # K_ii (n,)
+    diagonal: Array
     # The data K was made from; None if they are not known.
     points: NDArray[Any] | None
     # Number of negative eigenvalues that were split off.
     n_negative: int = 0
     # What makes its values larger, in the words of the estimator's parameters.
     remedy: str
-
-    @property
-    @abstractmethod
-    def diagonal(self) -> Array:
-        """K_ii (n,)."""
-
-    @property
-    @abstractmethod
-    def row_sums(self) -> Array:
-        """Off-diagonal row sums of K (n,)."""
 
     @abstractmethod
     def product(self, vectors: Array) -> Array:
@@ -72,6 +65,11 @@ class Kernel(ABC):
     @abstractmethod
     def similarity(self, weights: Array, penalty: float) -> "Similarity":
         """The discriminative similarity for some weights."""
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """Off-diagonal row sums of K (n,)."""
+        return self.product(np.ones((1, self.n)))[0]
 
     def row(self, i: int) -> Array:
         """Row i of K, diagonal entry included (n,)."""
