@@ -12,7 +12,7 @@ import numpy as np
 from cdsk import _kernel
 from cdsk._block import inner
 from cdsk._kernels.neighbours import Neighbours, PointSearch
-from cdsk._validation import check_kernel_values
+from cdsk._validation import check_kernel_values, in_one_dtype
 
 # Largest distance, in bandwidths and in the unit of the data, of which the square is an
 # ordinary number with room for sums.
@@ -66,11 +66,8 @@ class GaussianVotes:
             bandwidth = np.full(len(X), self.bandwidth)
         else:
             bandwidth = self.factor * self.training.scales_of(X, n_threads)
-        # one dtype on both sides, the wider one
-        dtype = np.result_type(X, self.points)
         _kernel.gaussian_log_votes(
-            X.astype(dtype, copy=False),
-            self.points.astype(dtype, copy=False),
+            *in_one_dtype(X, self.points),
             bandwidth,
             self.bandwidths,
             self.weights,
