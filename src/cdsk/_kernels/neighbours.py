@@ -89,14 +89,11 @@ class Neighbours(PointSearch):
     other as the points of a cluster are. A sparse cluster of more than a quarter of the
     points keeps its scales.
 
-    Attributes
-    ----------
-    indices, distances : ndarrays of shape (n, k)
-        Nearest first; k is at most n - 1. Where the nearest of every point are
-        duplicates, as many times k as there are of each, up to ten.
-    own_scales : ndarray of shape (n,)
-        Distance to the 7th neighbour, to the farthest if there are fewer others. Where
-        all of these are duplicates, for every point, duplicates are not counted.
+    ``indices`` and ``distances`` (n, k) have the nearest first; k is at most n - 1.
+    Where the nearest of every point are duplicates, as many times k as there are of
+    each, up to ten. ``own_scales`` (n,) are the distances to the 7th neighbour, to the
+    farthest if there are fewer others. Where all of these are duplicates, for every
+    point, duplicates are not counted.
     """
 
     def __init__(self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1):
