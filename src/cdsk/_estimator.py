@@ -4,6 +4,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -525,9 +526,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         return X
 
     def _check_data(self, X, *, reset, **options):
-        def validate(X, **kwargs):
-            return validate_data(self, X, reset=reset, **kwargs)
-
+        validate = partial(validate_data, self, reset=reset)
         return check_points(X, validate=validate, **options)
 
     def _possible_clusters(self, X):

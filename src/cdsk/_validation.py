@@ -155,15 +155,18 @@ def check_choice(value, name, choices, or_else=""):
     return value
 
 
+def _as_floats(values, name, wanted):
+    try:
+        return np.asarray(values, dtype=np.float64, order="C")
+    except _NO_FLOAT:
+        got = _first_text(values)
+        raise ValueError(f"{name} must {wanted}; got {got}.") from None
+
+
 def check_bandwidth(bandwidth, n, name="bandwidth"):
     """Return one positive bandwidth per point as a float64 array of shape (n,)."""
-    try:
-        values = np.asarray(bandwidth, dtype=np.float64)
-    except _NO_FLOAT:
-        raise ValueError(
-            f"{name} must be a positive number or an array of {n} positive numbers; "
-            f"got {_first_text(bandwidth)}."
-        ) from None
+    wanted = f"be a positive number or an array of {n} positive numbers"
+    values = _as_floats(bandwidth, name, wanted)
     if values.ndim == 0:
         values = np.full(n, values)
     if values.shape != (n,):
@@ -182,12 +185,7 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
 
 def check_simplex_point(values, n, upper, name):
     """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
-    try:
-        values = np.array(values, dtype=np.float64, order="C")
-    except _NO_FLOAT:
-        raise ValueError(
-            f"{name} must hold numbers; got {_first_text(values)}."
-        ) from None
+    values = _as_floats(values, name, "hold numbers")
     if values.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},); got shape {values.shape}.")
     inside = (values >= 0) & (values <= upper * (1 + 1e-9))
