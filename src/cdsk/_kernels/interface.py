@@ -41,14 +41,17 @@ class Kernel(ABC):
 
     n: int
     n_threads: int
-    # K_ii (n,)
-    diagonal: Array
     # The data K was made from; None if they are not known.
     points: NDArray[Any] | None
     # Number of negative eigenvalues that were split off.
     n_negative: int = 0
     # What makes its values larger, in the words of the estimator's parameters.
     remedy: str
+
+    @property
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """K_ii (n,)."""
 
     @abstractmethod
     def product(self, vectors: Array) -> Array:

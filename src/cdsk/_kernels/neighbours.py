@@ -50,27 +50,28 @@ class PointSearch:
     def nearest_to(self, new, k, n_threads=1):
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
         if self._tree is not None:
-            return self._ask_tree(new, k)
-        return _compare_all(*in_one_dtype(new, self.X), k, n_threads)
+            return self._ask(self._tree, new, k)
+        new, X = in_one_dtype(new, self.X)
+        return _compare_all(new, X, k, n_threads)
 
     def nearest_others(self, k, n_threads=1):
         """The same for each point of X among all but itself."""
         if self._tree is None:
             return _compare_all(self.X, self.X, k, n_threads, itself=True)
-        indices, distances = self._ask_tree(self.X, k + 1)
+        indices, distances = self._ask(self._tree, self.X, k + 1)
         dropped = indices == np.arange(len(self.X))[:, np.newaxis]
         # duplicates may have crowded a point out of its own neighbours
         dropped[~dropped.any(axis=1), -1] = True
         shape = len(self.X), k
         return indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
 
-    def _ask_tree(self, points, k):
+    def _ask(self, tree, points, k):
         indices = np.empty((len(points), k), dtype=np.intp)
         distances = np.empty((len(points), k))
         step = max(1, _PART // len(self.X))
         for i in range(0, len(points), step):
             part = slice(i, i + step)
-            distances[part], indices[part] = self._tree.query(points[part], k)
+            distances[part], indices[part] = tree.query(points[part], k)
         return indices, distances
 
 

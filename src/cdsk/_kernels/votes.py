@@ -66,8 +66,10 @@ class GaussianVotes:
             bandwidth = np.full(len(X), self.bandwidth)
         else:
             bandwidth = self.factor * self.training.scales_of(X, n_threads)
+        new, points = in_one_dtype(X, self.points)
         _kernel.gaussian_log_votes(
-            *in_one_dtype(X, self.points),
+            new,
+            points,
             bandwidth,
             self.bandwidths,
             self.weights,
