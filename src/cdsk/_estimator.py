@@ -4,6 +4,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -279,11 +280,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         X = given = self._check_all(X)
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
-        n_clusters, max_iter = self._possible_clusters(X), self.max_iter
+        n_clusters = self._possible_clusters(X)
         only_copies = n_clusters < self.n_clusters
-        if only_copies:
-            # every cluster is one point: there is nothing to learn
-            max_iter = 0
+        # where every cluster is one point there is nothing to learn
+        max_iter = 0 if only_copies else self.max_iter
 
         representation = self._represent(X, rng, n_threads)
         X = representation.transform(X, n_threads)
@@ -292,7 +292,9 @@ class CDSK(ClusterMixin, BaseEstimator):
             X = X.copy()
         lam, lambda_choice = self.lam, None
         if isinstance(lam, str):
-            lambda_choice = self._choose_lambda(X, GRID, 0.1, "entropy", rng, n_threads)
+            lambda_choice = self._choose_lambda(
+                X, rng, n_threads, grid=GRID, sample=0.1, criterion="entropy"
+            )
             lam = lambda_choice.lam
         candidates = self._candidates(X, n_threads)
         fits: list[Fit] = []
@@ -314,21 +316,17 @@ class CDSK(ClusterMixin, BaseEstimator):
                 if only_copies
                 else self._label(kernel, fit, rng)
             )
-        choice = choose(
-            [candidate.name for candidate in candidates],
-            partitions,
-            n_clusters,
-            [fit.resolved for fit in fits],
-        )
+        names = [candidate.name for candidate in candidates]
+        resolved = [fit.resolved for fit in fits]
+        choice = choose(names, partitions, n_clusters, resolved)
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
-        if len(candidates) == 1:  # else the data chose, and outliers are to be expected
-            kernel_of_choice = kernel
+        if len(candidates) > 1:
+            kernel = candidate.kernel()
+        else:  # where the data chose, outliers are to be expected
             _warn_of_stray_points(fit.embedding.stray, kernel.remedy)
-        else:
-            kernel_of_choice = candidate.kernel()
 
         self.labels_ = labels
         self.weights_ = fit.weights
@@ -336,9 +334,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.strays_ = np.flatnonzero(fit.embedding.stray)
         self.embedding_ = np.ascontiguousarray(fit.embedding.vectors.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
-        self.margins_, self.typicality_ = leave_one_out(
-            kernel_of_choice, labels, fit.weights
-        )
+        self.margins_, self.typicality_ = leave_one_out(kernel, labels, fit.weights)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.complaint is None
@@ -350,7 +346,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.lambda_choice_ = lambda_choice
         self.representation_ = representation
         self.params_ = self.get_params(deep=False)
-        self.n_negative_ = kernel_of_choice.n_negative
+        self.n_negative_ = kernel.n_negative
         self.n_clipped_ = fit.embedding.n_clipped
         self._votes = candidate.votes(labels, fit.weights, self.n_clusters)
         if isinstance(candidate, Precomputed):
@@ -530,9 +526,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         return X
 
     def _check_data(self, X, *, reset, **options):
-        def validate(X, **kwargs):
-            return validate_data(self, X, reset=reset, **kwargs)
-
+        validate = partial(validate_data, self, reset=reset)
         return check_points(X, validate=validate, **options)
 
     def _possible_clusters(self, X):
@@ -615,7 +609,9 @@ class CDSK(ClusterMixin, BaseEstimator):
             report=_print_round if self.verbose else None,
         )
 
-    def _choose_lambda(self, X, grid, sample, criterion, rng, n_threads):
+    def _choose_lambda(self, X, rng, n_threads, **how):
+        """The ``LambdaChoice`` for X; ``how`` are grid, sample and criterion."""
+
         def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
             return self._candidates(np.ascontiguousarray(part), n_threads)
@@ -630,15 +626,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
 
         return choose_lambda(
-            X,
-            candidates,
-            fit,
-            self.n_clusters,
-            grid=grid,
-            sample=sample,
-            criterion=criterion,
-            n_init=self.n_init,
-            rng=rng,
+            X, candidates, fit, self.n_clusters, n_init=self.n_init, rng=rng, **how
         )
 
 
@@ -733,4 +721,6 @@ def select_lambda(
     n_threads = resolve_n_threads(model.n_threads)
     with one_thread_if_forked(), said_in_words("Choosing lam"):
         X = model._represent(X, rng, n_threads).transform(X, n_threads)
-        return model._choose_lambda(X, grid, sample, criterion, rng, n_threads)
+        return model._choose_lambda(
+            X, rng, n_threads, grid=grid, sample=sample, criterion=criterion
+        )

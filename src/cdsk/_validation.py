@@ -8,6 +8,7 @@ import numbers
 import warnings
 from functools import partial
 from itertools import combinations_with_replacement
+from operator import ge, gt, le
 
 import numpy as np
 from sklearn import utils
@@ -73,6 +74,12 @@ def _first_text(X):
     return "cells of unequal shape"
 
 
+def in_one_dtype(A, B):
+    """Both as C-contiguous arrays of one dtype, the wider of theirs."""
+    dtype = np.result_type(A, B)
+    return np.ascontiguousarray(A, dtype), np.ascontiguousarray(B, dtype)
+
+
 def count_distinct(X, most):
     """Number of distinct rows, counted up to ``most``."""
     seen: set[bytes] = set()
@@ -95,19 +102,16 @@ def check_integer(value, name, least, most=None):
 
 def check_number(value, name, *, above=None, at_least=None, at_most=None):
     """Refuse anything but a finite real number within the bounds."""
-    bounds = [
-        (f"> {above}", above is not None, lambda v: v > above),
-        (f">= {at_least}", at_least is not None, lambda v: v >= at_least),
-        (f"<= {at_most}", at_most is not None, lambda v: v <= at_most),
-    ]
-    in_use = [(text, test) for text, used, test in bounds if used]
+    bounds = (">", above, gt), (">=", at_least, ge), ("<=", at_most, le)
+    in_use = [bound for bound in bounds if bound[1] is not None]
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     try:
         number = float(value) if is_number else np.nan
     except OverflowError:  # 10**400
         number = np.inf
-    if not np.isfinite(number) or not all(test(number) for _, test in in_use):
-        bounded = " and ".join(text for text, _ in in_use)
+    within = all(holds(number, bound) for _, bound, holds in in_use)
+    if not (np.isfinite(number) and within):
+        bounded = " and ".join(f"{sign} {bound}" for sign, bound, _ in in_use)
         expected = f"a number {bounded}" if bounded else "a finite number"
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
     return number
@@ -151,15 +155,18 @@ def check_choice(value, name, choices, or_else=""):
     return value
 
 
+def _as_floats(values, name, wanted):
+    try:
+        return np.asarray(values, dtype=np.float64, order="C")
+    except _NO_FLOAT:
+        got = _first_text(values)
+        raise ValueError(f"{name} must {wanted}; got {got}.") from None
+
+
 def check_bandwidth(bandwidth, n, name="bandwidth"):
     """Return one positive bandwidth per point as a float64 array of shape (n,)."""
-    try:
-        values = np.asarray(bandwidth, dtype=np.float64)
-    except _NO_FLOAT:
-        raise ValueError(
-            f"{name} must be a positive number or an array of {n} positive numbers; "
-            f"got {_first_text(bandwidth)}."
-        ) from None
+    wanted = f"be a positive number or an array of {n} positive numbers"
+    values = _as_floats(bandwidth, name, wanted)
     if values.ndim == 0:
         values = np.full(n, values)
     if values.shape != (n,):
@@ -178,12 +185,7 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
 
 def check_simplex_point(values, n, upper, name):
     """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
-    try:
-        values = np.array(values, dtype=np.float64, order="C")
-    except _NO_FLOAT:
-        raise ValueError(
-            f"{name} must hold numbers; got {_first_text(values)}."
-        ) from None
+    values = _as_floats(values, name, "hold numbers")
     if values.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},); got shape {values.shape}.")
     inside = (values >= 0) & (values <= upper * (1 + 1e-9))

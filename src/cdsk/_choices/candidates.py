@@ -43,7 +43,6 @@ class FullGaussian:
     n_threads: int
 
     def kernel(self):
-        """The kernel matrix."""
         K = gaussian_gram(self.X, self.bandwidth, n_threads=self.n_threads)
         # Semi-definite with one bandwidth. With local ones splitting was measured to
         # change no score and to take longer: docs/method.md, section 11.
@@ -52,11 +51,9 @@ class FullGaussian:
 
     @property
     def description(self):
-        """The kind of kernel and its bandwidth."""
         return f"Gaussian, {self.name}"
 
     def votes(self, labels, weights, n_clusters):
-        """The classifier of a partition."""
         return GaussianVotes(
             *(self.X, labels, weights, self.bandwidth, self.factor),
             *(n_clusters, self.n_threads),
@@ -75,7 +72,6 @@ class TruncatedGaussian:
     n_threads: int
 
     def kernel(self):
-        """The sparse kernel, or the full matrix if ``psd`` is given."""
         kernel = self.graph.kernel(self.bandwidth, self.n_threads)
         if self.psd is None:
             return kernel
@@ -87,11 +83,9 @@ class TruncatedGaussian:
 
     @property
     def description(self):
-        """The kind of kernel and its bandwidth."""
         return f"Gaussian, {self.name}, between nearest neighbours"
 
     def votes(self, labels, weights, n_clusters):
-        """The classifier of a partition."""
         return NeighbourVotes(
             *(self.graph.neighbours, labels, weights),
             *(self.bandwidth, self.factor, n_clusters),
@@ -110,18 +104,15 @@ class OtherKernel:
 
     @property
     def name(self):
-        """That of the kernel."""
         return getattr(self.values.kernel, "__name__", str(self.values.kernel))
 
     description = name
 
     def kernel(self):
-        """The kernel matrix."""
         K = ordinary_kernel_matrix(self.values(self.X, self.X), "kernel(X, X)")
         return _dense(K, self.X, self.psd, self.n_threads, self.values.remedy)
 
     def votes(self, labels, weights, n_clusters):
-        """The classifier of a partition."""
         return KernelVotes(self.values, self.X, labels, weights, n_clusters)
 
 
@@ -137,13 +128,11 @@ class Precomputed:
     bandwidth: None = field(default=None, init=False)
 
     def kernel(self):
-        """The kernel matrix."""
         K = ordinary_kernel_matrix(self.matrix, "X")
         remedy = "a matrix with larger entries"
         return _dense(K, None, self.psd, self.n_threads, remedy)
 
     def votes(self, labels, weights, n_clusters):
-        """The classifier of a partition, for rows of kernel values."""
         return KernelVotes(None, None, labels, weights, n_clusters)
 
 

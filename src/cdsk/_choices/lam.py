@@ -67,19 +67,9 @@ def choose_lambda(
 ):
     """Return the ``LambdaChoice`` for the points X, or a kernel matrix of them.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features) or (n_samples, n_samples)
-        Data.
-    candidates : callable
-        ``candidates(X, rows)`` are the kernels of these points of X; of several the one
-        in the middle is judged.
-    fit : callable
-        ``fit(kernel, lam)`` returns the ``Fit`` of a kernel.
-    n_clusters, grid, sample, criterion, n_init
-        As in ``select_lambda``, checked.
-    rng : RandomState
-        Draws the samples and starts k-means.
+    ``candidates(X, rows)`` are the kernels of these points of X; of several the one in
+    the middle is judged. ``fit(kernel, lam)`` returns the ``Fit`` of a kernel. The rest
+    is as in ``select_lambda``, checked.
     """
     grid = np.array(grid, dtype=np.float64)
     n_samples = len(X)
@@ -109,23 +99,19 @@ def choose_lambda(
         curve = np.mean(curves, axis=0)
     else:
         kernel = make_kernel(np.sort(rng.permutation(n_samples)[:size]))
-        measure = {
-            "entropy": lambda fit: _entropy(fit.embedding),
-            "paper": lambda fit: _paper_entropy(fit.embedding),
-            "cut": lambda fit: np.mean(cut_ratios(kernel, label(fit))),
-        }[criterion]
+
+        def measure(fit):
+            vectors = fit.embedding.vectors
+            if criterion == "cut":
+                return np.mean(cut_ratios(kernel, label(fit)))
+            if criterion == "paper":
+                return _mean_entropy(vectors * fit.embedding.lengths)
+            return _mean_entropy(rotated_to_axes(vectors) / TEMPERATURE)
+
         fits = [fit(kernel, lam) for lam in grid]
         curve = np.array([measure(one) for one in fits])
     best = float(grid[curve == curve.min()].min())
     return LambdaChoice(best, grid, curve, criterion, size)
-
-
-def _entropy(embedding):
-    return _mean_entropy(rotated_to_axes(embedding.vectors) / TEMPERATURE)
-
-
-def _paper_entropy(embedding):
-    return _mean_entropy(embedding.vectors * embedding.lengths)
 
 
 def _mean_entropy(vectors):

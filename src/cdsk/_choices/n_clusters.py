@@ -144,8 +144,7 @@ def suggest_n_clusters(
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
     with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
-        representation = represent(X, largest, whiten, rng, n_threads)
-        X = representation.transform(X, n_threads)
+        X = represent(X, largest, whiten, rng, n_threads).transform(X, n_threads)
         embeddings = _embeddings(X, largest + 1, rng, n_threads)
         partitions = [_partitions(embedding, candidates) for embedding in embeddings]
     for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
@@ -221,15 +220,13 @@ def _without_outliers(kernel):
 def _partitions(embedding, candidates):
     """Partition for every candidate, from its share of the eigenvectors."""
     coordinates = embedding.vectors * embedding.lengths
-    partitions = []
-    for c in candidates:
-        vectors = coordinates[:c]
+
+    def partition(vectors):
         # of more than c components some have no row; they count as one with the first
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
-        partitions.append(
-            assign_labels(vectors, "cluster_qr", n_init=1, random_state=None)
-        )
-    return partitions
+        return assign_labels(vectors, "cluster_qr", n_init=1, random_state=None)
+
+    return [partition(coordinates[:c]) for c in candidates]
 
 
 def _gaps(eigenvalues, candidates, smallest_cut):
@@ -240,10 +237,8 @@ def _gaps(eigenvalues, candidates, smallest_cut):
 
 def _agreement(partitions):
     """Mean ARI of neighbouring scales; ``partitions`` has a list per scale."""
-    pairs = list(itertools.pairwise(partitions))
-    return np.array(
-        [
-            np.mean([adjusted_rand_score(a[i], b[i]) for a, b in pairs])
-            for i in range(len(partitions[0]))
-        ]
-    )
+    scores = [
+        [adjusted_rand_score(a, b) for a, b in zip(*scales, strict=True)]
+        for scales in itertools.pairwise(partitions)
+    ]
+    return np.mean(scores, axis=0)

@@ -18,6 +18,7 @@ docs/defaults.md has the measurements.
 """
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,11 +65,9 @@ def choose(names, partitions, n_clusters, resolved=None):
     in_play = resolved if resolved.any() else ~resolved
     balance = np.array([_balance(labels, n_clusters) for labels in partitions])
     agreement = np.eye(size)
-    for i in range(size):
-        for j in range(i):
-            agreement[i, j] = agreement[j, i] = adjusted_rand_score(
-                partitions[i], partitions[j]
-            )
+    for j, i in combinations(range(size), 2):
+        score = adjusted_rand_score(partitions[i], partitions[j])
+        agreement[i, j] = agreement[j, i] = score
     # the tiny one: all may have put every point in one cluster
     votes = np.maximum(agreement, 0.0) ** POWER
     counted = balance * in_play

@@ -92,15 +92,12 @@ def represent(X, n_clusters, whiten, rng, n_threads):
 
 
 def _represent(X, n_clusters, whiten, rng, n_threads):
-    if isinstance(whiten, bool | np.bool_):
-        return (
-            _whitening(X, min(X.shape), n_threads)
-            if whiten
-            else Representation(None, {})
-        )
-    if whiten != "auto":
-        return _whitening(X, whiten, n_threads)
-    return _choose(X, n_clusters, rng, n_threads)
+    if isinstance(whiten, str):
+        return _choose(X, n_clusters, rng, n_threads)
+    if not whiten:
+        return Representation(None, {})
+    everything = isinstance(whiten, bool | np.bool_)
+    return _whitening(X, min(X.shape) if everything else whiten, n_threads)
 
 
 def _choose(X, n_clusters, rng, n_threads):

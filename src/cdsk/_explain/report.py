@@ -79,19 +79,19 @@ def _section(title, paragraphs):
 def _data(model):
     n, d = len(model.labels_), model.n_features_in_
     if model.params_["kernel"] == "precomputed":
-        return [f"{n} points, given by their kernel matrix"]
+        yield f"{n} points, given by their kernel matrix"
+        return
     representation = model.representation_
     m = representation.n_components
     form = "as they are" if m is None else f"whitened to {_count(m, 'component')}"
-    text = [f"{n} points of {_count(d, 'feature')}, {form}"]
+    yield f"{n} points of {_count(d, 'feature')}, {form}"
     if representation.cuts:
         cuts = (
             f"{components or 'as they are'}: {cut:.3f}"
             + (" (chosen)" if components == (m or 0) else "")
             for components, cut in representation.cuts.items()
         )
-        text.append(f"Normalised cut by number of components: {', '.join(cuts)}")
-    return text
+        yield f"Normalised cut by number of components: {', '.join(cuts)}"
 
 
 def _kernel(model):
@@ -99,7 +99,9 @@ def _kernel(model):
     if np.ndim(model.bandwidth_):
         low, middle, high = np.quantile(model.bandwidth_, [0, 0.5, 1])
         kernel += f"; bandwidths {low:.3g} to {high:.3g}, median {middle:.3g}"
-    return [kernel, *([_curve(choice)] if len(choice.names) > 1 else [])]
+    yield kernel
+    if len(choice.names) > 1:
+        yield _curve(choice)
 
 
 def _curve(choice):
@@ -119,33 +121,29 @@ def _curve(choice):
 
 def _weights(model):
     n, support = len(model.labels_), len(model.support_)
-    text = (
+    yield (
         f"{support} of {n} points carry weight ({support / n:.0%}), effective number "
         f"{effective_number(model.weights_):.1f}; lam {model.lam_:.3g} asks for at "
         f"least {int(np.ceil(n * model.lam_ - 1e-9))}"
     )
     chosen = model.lambda_choice_
-    if chosen is None:
-        return [text]
-    curve = zip(chosen.grid, chosen.curve, strict=True)
-    values = ", ".join(f"{lam:.3g}: {value:.3g}" for lam, value in curve)
-    return [
-        text,
-        f"lam by the smallest {chosen.criterion} of a sample of {chosen.n_sample} "
-        f"points ({values})",
-    ]
+    if chosen is not None:
+        curve = zip(chosen.grid, chosen.curve, strict=True)
+        values = ", ".join(f"{lam:.3g}: {value:.3g}" for lam, value in curve)
+        yield (
+            f"lam by the smallest {chosen.criterion} of a sample of {chosen.n_sample} "
+            f"points ({values})"
+        )
 
 
 def _convergence(model):
-    history = model.history_
-    if np.isnan(model.qp_gap_):
-        weights = "first weights kept"
-    else:
-        weights = f"KKT gap of the weights {model.qp_gap_:.1e}"
-    return [
+    history, gap = model.history_, model.qp_gap_
+    kept = np.isnan(gap)
+    weights = "first weights kept" if kept else f"KKT gap of the weights {gap:.1e}"
+    yield (
         f"{_count(model.n_iter_, 'round')}, merit {history[0]:.6g} to "
         f"{history[-1]:.6g}, {weights}"
-    ]
+    )
 
 
 def _eigenvalues(model):
@@ -155,14 +153,13 @@ def _eigenvalues(model):
     if len(shown) > _MOST_EIGENVALUES:
         half = _MOST_EIGENVALUES // 2
         shown = [*shown[:half], "...", *shown[-half:]]
-    text = [f"1 minus {' '.join(shown)}; relaxed cut {_small(values.sum())}, their sum"]
+    yield f"1 minus {' '.join(shown)}; relaxed cut {_small(values.sum())}, their sum"
     if model.n_negative_:
-        text.append(
+        yield (
             f"{_count(model.n_negative_, 'negative eigenvalue')} of the kernel split "
             f"off; {_count(model.n_clipped_, 'pair')} of points had a negative "
             "similarity, set to 0"
         )
-    return text
 
 
 def _clusters(model):
@@ -170,19 +167,18 @@ def _clusters(model):
     size = np.bincount(labels)
     share = np.bincount(labels, weights=model.weights_)
     margin = np.bincount(labels, weights=margins) / size
-    shown = np.arange(len(size))
-    if len(size) > MOST_CLUSTERS:
-        shown = np.sort(np.argsort(margin, kind="stable")[:MOST_CLUSTERS])
-        note = [
+    shown = np.sort(np.argsort(margin, kind="stable")[:MOST_CLUSTERS])
+    if len(size) > len(shown):
+        yield (
             f"{size.min()} to {size.max()} points, median {np.median(size):.0f}; "
             f"confidence, the mean margin of the votes, {margin.min():.2f} to "
             f"{margin.max():.2f}; the {len(shown)} clusters of lowest confidence:"
-        ]
+        )
     else:
-        note = [
+        yield (
             "Confidence is the mean margin: 1 if all votes of other points are for "
             "their cluster, 0 if another has as many."
-        ]
+        )
     digits = len(str(len(labels) - 1))
     column = _POINTS_PER_CLUSTER * (digits + 1) + 1
     lines = [f"   size weight confidence  {'most typical':<{column}}  least typical"]
@@ -194,7 +190,7 @@ def _clusters(model):
             f"{y:2d} {size[y]:4d} {share[y]:6.1%} {margin[y]:10.2f}  "
             f"{most:<{max(column, 12)}}  {least}"
         )
-    return [*note, lines]
+    yield lines
 
 
 def _outliers(model):
@@ -202,17 +198,16 @@ def _outliers(model):
     lowest = np.argsort(typicality, kind="stable")[:_OUTLIERS]
     points = ", ".join(f"{i}{_TIED}({typicality[i]:.2f})" for i in lowest)
     n, empty = len(margins), len(margins) - len(model.support_)
-    strays = len(model.strays_)
-    note = [
-        f"{_count(strays, 'point')} similar to no cluster took the label of the "
-        "nearest neighbour (strays_)"
-    ]
-    return [
-        *(note if strays else []),
-        f"Least typical: {points}; the median point has 1",
+    if len(model.strays_):
+        yield (
+            f"{_count(len(model.strays_), 'point')} similar to no cluster took the "
+            "label of the nearest neighbour (strays_)"
+        )
+    yield f"Least typical: {points}; the median point has 1"
+    yield (
         f"{np.sum(margins < 0)} of {n} margins are negative, {empty} points carry no "
-        "weight",
-    ]
+        "weight"
+    )
 
 
 def _warnings(model):

@@ -45,13 +45,13 @@ _STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
 def bandwidth_from_data(X, rule, n_threads=1):
     """Bandwidth of X by one of ``RULES``: a float, or an array if "local"."""
     if rule == "neighbour":
-        value = GLOBAL_FACTOR * float(
-            np.mean(Neighbours(X, n_threads=n_threads).own_scales)
-        )
+        scales = Neighbours(X, n_threads=n_threads).own_scales
+        value = GLOBAL_FACTOR * float(np.mean(scales))
     elif rule == "local":
         value = LOCAL_FACTOR * Neighbours(X, n_threads=n_threads).scales
     else:
-        value = float(_STATISTICS[rule](_pairwise_distances(X)))
+        sample = X[:: -(-len(X) // _LARGEST_SAMPLE)].astype(np.float64, copy=False)
+        value = float(_STATISTICS[rule](pdist(sample)))
     return check_positive(value, X, rule)
 
 
@@ -64,11 +64,6 @@ def check_positive(value, X, rule):
             "number."
         )
     return value
-
-
-def _pairwise_distances(X):
-    step = -(-len(X) // _LARGEST_SAMPLE)
-    return pdist(X[::step].astype(np.float64, copy=False))
 
 
 def _why_zero(X, rule):

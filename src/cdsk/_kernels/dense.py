@@ -41,27 +41,22 @@ class DenseKernel(SymmetricMatrix, Kernel):
         self.n_negative = self.negative.rank
 
     def as_array(self):
-        """K itself."""
         return self.K
 
     @property
     def absolute_diagonal(self):
-        """Diagonal of |K|."""
         return self.diagonal + 2.0 * self.negative.diagonal
 
     def absolute_product(self, vectors):
-        """Off-diagonal |K| times each vector (m, n)."""
         product = self.product(vectors)
         if self.n_negative:
             product += 2.0 * self.negative.product(vectors)
         return product
 
     def absolute_rows(self):
-        """Compiled access to the rows of |K|."""
         return self.negative.absolute_rows(self.rows())
 
     def similarity(self, weights, penalty):
-        """The discriminative similarity for some weights."""
         return DenseSimilarity(self, weights, penalty)
 
 
@@ -93,7 +88,6 @@ class DenseSimilarity(Similarity):
         self._set_degrees(degrees + self._negative_product(np.ones((1, self.n)))[0])
 
     def normalised_product(self, vectors):
-        """D^-1/2 S D^-1/2 times each vector (m, n)."""
         scaled = vectors * self._inverse_root
         product = self._positive_product(scaled)
         return (product + self._negative_product(scaled)) * self._inverse_root
@@ -116,7 +110,6 @@ class DenseSimilarity(Similarity):
         return clipped - 4.0 * self._penalty * self._weights * product
 
     def components(self):
-        """Number and labels of the components, negligible edges left out."""
         return _rows.components(
             self._kernel.rows(),
             self._kernel.negative.rows,
@@ -127,12 +120,8 @@ class DenseSimilarity(Similarity):
         )
 
     def nearest(self, points, candidates):
-        """For each index in ``points`` the nearest one in ``candidates``.
-
-        By distance where the data are known, since the kernel of far points is zero;
-        else the most similar one.
-        """
         kernel = self._kernel
+        # by distance where the data are known, since the kernel of far points is zero
         if kernel.points is None:
             return candidates[np.argmax(kernel.K[np.ix_(points, candidates)], axis=1)]
         return nearest_among(kernel.points, points, candidates, self.n_threads)

@@ -15,6 +15,7 @@ from cdsk._validation import (
     check_number,
     check_points,
     check_simplex_point,
+    in_one_dtype,
 )
 
 _LESS_MEMORY = "Use fewer points, or float32 data, which needs half as much."
@@ -103,7 +104,7 @@ def gaussian_rows(
     K : ndarray of shape (n_a, n_b)
         float32 if both A and B are, else float64.
     """
-    A, B = _same_dtype(check_points(A, "A"), check_points(B, "B"))
+    A, B = in_one_dtype(check_points(A, "A"), check_points(B, "B"))
     if A.shape[1] != B.shape[1]:
         raise ValueError(
             "A and B must have the same number of features; got "
@@ -168,32 +169,20 @@ def similarity_matrix(
     return out, degrees
 
 
-def _same_dtype(A, B):
-    if A.dtype == B.dtype:
-        return A, B
-    return A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
-
-
 def _output(out, shape, dtype, what):
     if out is None:
         check_memory(shape[0] * shape[1] * dtype.itemsize, what, _LESS_MEMORY)
         return np.empty(shape, dtype)
-    fits = (
-        isinstance(out, np.ndarray)
-        and out.shape == shape
-        and out.dtype == dtype
-        and out.flags.c_contiguous
-        and out.flags.writeable
-    )
-    if not fits:
+    received = type(out).__name__
+    if isinstance(out, np.ndarray):
+        ordered, writeable = out.flags.c_contiguous, out.flags.writeable
+        if (out.shape, out.dtype) == (shape, dtype) and ordered and writeable:
+            return out
         received = (
-            f"shape {out.shape}, {out.dtype}, C-contiguous {out.flags.c_contiguous}, "
-            f"writeable {out.flags.writeable}"
-            if isinstance(out, np.ndarray)
-            else type(out).__name__
+            f"shape {out.shape}, {out.dtype}, C-contiguous {ordered}, "
+            f"writeable {writeable}"
         )
-        raise ValueError(
-            f"out must be a writeable C-contiguous {dtype} array of shape {shape}; got "
-            f"{received}."
-        )
-    return out
+    raise ValueError(
+        f"out must be a writeable C-contiguous {dtype} array of shape {shape}; got "
+        f"{received}."
+    )

@@ -159,12 +159,10 @@ def negative_part(matrix):
     Eigenvalues above minus ``NEGLIGIBLE`` times the bound count as 0. The block method
     is tried first; it succeeds if the negative eigenvalues are few and apart from 0.
     """
-    factor = None
-    if matrix.n > _SMALL:
-        factor = _factor_by_block_method(matrix)
-    if factor is None and matrix.n > _LARGEST_DENSE:
-        _refuse(matrix.n)
+    factor = _factor_by_block_method(matrix) if matrix.n > _SMALL else None
     if factor is None:
+        if matrix.n > _LARGEST_DENSE:
+            _refuse(matrix.n)
         factor = _factor_by_lapack(matrix)
     # a point without neighbours is a component of its own: K- is 0 there but for noise
     factor[:, matrix.row_sums == 0] = 0.0

@@ -9,6 +9,7 @@ lambda, n times the relative ``lam`` of the estimator.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,11 +53,6 @@ class Kernel(ABC):
     def diagonal(self) -> Array:
         """K_ii (n,)."""
 
-    @property
-    @abstractmethod
-    def row_sums(self) -> Array:
-        """Off-diagonal row sums of K (n,)."""
-
     @abstractmethod
     def product(self, vectors: Array) -> Array:
         """Off-diagonal K times each vector (m, n)."""
@@ -72,6 +68,11 @@ class Kernel(ABC):
     @abstractmethod
     def similarity(self, weights: Array, penalty: float) -> "Similarity":
         """The discriminative similarity for some weights."""
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """Off-diagonal row sums of K (n,)."""
+        return self.product(np.ones((1, self.n)))[0]
 
     def row(self, i: int) -> Array:
         """Row i of K, diagonal entry included (n,)."""

@@ -20,12 +20,10 @@ class SymmetricMatrix:
 
     @cached_property
     def diagonal(self):
-        """K_ii as float64."""
         return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
 
     @cached_property
     def row_sums(self):
-        """Off-diagonal row sums."""
         return self.product(np.ones((1, self.n)))[0]
 
     def product(self, vectors):
@@ -35,7 +33,6 @@ class SymmetricMatrix:
         return out
 
     def rows(self):
-        """Compiled access to the rows, diagonal entries included."""
         return StoredRows(self.K)
 
     @property

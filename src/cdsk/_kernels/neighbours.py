@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.neighbors import KDTree
 
 from cdsk._nearest import nearest
-from cdsk._validation import check_extent
+from cdsk._validation import check_extent, in_one_dtype
 
 # The neighbour whose distance is the scale of a point, as in self-tuning spectral
 # clustering (Zelnik-Manor & Perona, 2004).
@@ -51,9 +51,7 @@ class PointSearch:
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
         if self._tree is not None:
             return self._ask(self._tree, new, k)
-        # one dtype on both sides, the wider one
-        dtype = np.result_type(new, self.X)
-        new, X = (np.ascontiguousarray(a, dtype=dtype) for a in (new, self.X))
+        new, X = in_one_dtype(new, self.X)
         return _compare_all(new, X, k, n_threads)
 
     def nearest_others(self, k, n_threads=1):
@@ -92,14 +90,11 @@ class Neighbours(PointSearch):
     other as the points of a cluster are. A sparse cluster of more than a quarter of the
     points keeps its scales.
 
-    Attributes
-    ----------
-    indices, distances : ndarrays of shape (n, k)
-        Nearest first; k is at most n - 1. Where the nearest of every point are
-        duplicates, as many times k as there are of each, up to ten.
-    own_scales : ndarray of shape (n,)
-        Distance to the 7th neighbour, to the farthest if there are fewer others. Where
-        all of these are duplicates, for every point, duplicates are not counted.
+    ``indices`` and ``distances`` (n, k) have the nearest first; k is at most n - 1.
+    Where the nearest of every point are duplicates, as many times k as there are of
+    each, up to ten. ``own_scales`` (n,) are the distances to the 7th neighbour, to the
+    farthest if there are fewer others. Where all of these are duplicates, for every
+    point, duplicates are not counted.
     """
 
     def __init__(self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1):

@@ -58,22 +58,26 @@ class NeighbourGraph:
     def kernel(self, bandwidth, n_threads):
         """The Gaussian kernel with one bandwidth, or one per point."""
         squared = self._squared
-        bandwidth = np.broadcast_to(bandwidth, squared.shape[0])
-        both = (
-            np.repeat(bandwidth, np.diff(squared.indptr)) * bandwidth[squared.indices]
-        )
-        return self._kernel(np.exp(-squared.data / (2.0 * both)), n_threads)
+        b_i, b_j = _at_ends(squared, np.broadcast_to(bandwidth, squared.shape[0]))
+        return self._kernel(np.exp(-squared.data / (2.0 * (b_i * b_j))), n_threads)
 
     def indicator(self, n_threads):
         """The kernel that is 1 for every pair of neighbours."""
         return self._kernel(np.ones(self._squared.nnz), n_threads)
 
     def _kernel(self, values, n_threads):
-        pattern = self._squared
-        matrix = sparse.csr_array(
-            (values, pattern.indices, pattern.indptr), shape=pattern.shape
-        )
+        matrix = _with_values(self._squared, values)
         return SparseKernel(matrix, self._order, n_threads, self.neighbours.X)
+
+
+def _at_ends(pattern, values):
+    """Values of the points i and j for every entry (i, j) of a sparse matrix."""
+    return np.repeat(values, np.diff(pattern.indptr)), values[pattern.indices]
+
+
+def _with_values(pattern, values):
+    parts = values, pattern.indices, pattern.indptr
+    return sparse.csr_array(parts, shape=pattern.shape)
 
 
 class SparseKernel(Kernel):
@@ -104,17 +108,10 @@ class SparseKernel(Kernel):
             return np.full(self.n, max(1.0, raised))
         return np.ones(self.n)
 
-    @cached_property
-    def row_sums(self):
-        """Off-diagonal row sums."""
-        return self.product(np.ones((1, self.n)))[0]
-
     def product(self, vectors):
-        """Off-diagonal K times each vector (m, n)."""
         return np.ascontiguousarray((self.matrix @ vectors.T).T)
 
     def rows(self):
-        """Compiled access to the rows, diagonal entries included."""
         return SparseRows(
             self.matrix.indptr.astype(np.intp, copy=False),
             self.matrix.indices.astype(np.intp, copy=False),
@@ -123,21 +120,17 @@ class SparseKernel(Kernel):
         )
 
     def as_array(self):
-        """K as an n x n array."""
         check_memory(8 * self.n**2, "The kernel as a full matrix", "Use fewer points.")
         return self.matrix.toarray() + np.diag(self.diagonal)
 
     def similarity(self, weights, penalty):
-        """The discriminative similarity for some weights."""
         return SparseSimilarity(self, weights, penalty)
 
     def restricted_to(self, kept):
         """K without the edges of the points that are not ``kept``."""
-        edges = np.repeat(kept, np.diff(self.matrix.indptr)) & kept[self.matrix.indices]
-        values = np.where(edges, self.matrix.data, 0.0)
-        matrix = sparse.csr_array(
-            (values, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
-        )
+        kept_i, kept_j = _at_ends(self.matrix, kept)
+        values = np.where(kept_i & kept_j, self.matrix.data, 0.0)
+        matrix = _with_values(self.matrix, values)
         return SparseKernel(matrix, self.order, self.n_threads, self.points)
 
 
@@ -157,25 +150,19 @@ class SparseSimilarity(Similarity):
         self.remedy = kernel.remedy
         self._kernel = kernel
         K = kernel.matrix
-        a_i = np.repeat(weights, np.diff(K.indptr))
-        a_j = weights[K.indices]
+        a_i, a_j = _at_ends(K, weights)
         # >= 0 for weights up to 1 / penalty, but for rounding
         values = 2.0 * np.maximum(a_i + a_j - penalty * (a_i * a_j), 0.0) * K.data
-        self._matrix = sparse.csr_array((values, K.indices, K.indptr), shape=K.shape)
+        self._matrix = _with_values(K, values)
         self._set_degrees(self._matrix @ np.ones(self.n))
-        root = self._inverse_root
+        root_i, root_j = _at_ends(K, self._inverse_root)
         # the two ends first, so that the matrix is exactly symmetric
-        values = values * (np.repeat(root, np.diff(K.indptr)) * root[K.indices])
-        self._normalised = sparse.csr_array(
-            (values, K.indices, K.indptr), shape=K.shape
-        )
+        self._normalised = _with_values(K, values * (root_i * root_j))
 
     def normalised_product(self, vectors):
-        """D^-1/2 S D^-1/2 times each vector (m, n)."""
         return np.ascontiguousarray((self._normalised @ vectors.T).T)
 
     def components(self):
-        """Number and labels of the components, negligible edges left out."""
         edges = self._matrix.tocoo()
         smaller = np.minimum(self.degrees[edges.row], self.degrees[edges.col])
         kept = edges.data > NEGLIGIBLE_EDGE * smaller
@@ -185,15 +172,12 @@ class SparseSimilarity(Similarity):
         return connected_components(graph, directed=False)
 
     def nearest(self, points, candidates):
-        """For each index in ``points`` the nearest one in ``candidates``."""
         return nearest_among(self._kernel.points, points, candidates, self.n_threads)
 
     @property
     def cost_of_inverse(self):
-        """About how many products cost as much as ``inverse``; None: far too many."""
         order = self._kernel.order
         return order.cost_in_products if order.is_cheap else None
 
     def inverse(self, shift):
-        """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1."""
         return self._kernel.order.factorise(1.0 + shift, -self._normalised.data)

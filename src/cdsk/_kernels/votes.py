@@ -12,7 +12,7 @@ import numpy as np
 from cdsk import _kernel
 from cdsk._block import inner
 from cdsk._kernels.neighbours import Neighbours, PointSearch
-from cdsk._validation import check_kernel_values
+from cdsk._validation import check_kernel_values, in_one_dtype
 
 # Largest distance, in bandwidths and in the unit of the data, of which the square is an
 # ordinary number with room for sums.
@@ -60,15 +60,16 @@ class GaussianVotes:
         self.offsets = np.searchsorted(labels[support], np.arange(n_clusters + 1))
 
     def log_votes(self, X, n_threads):
-        """Log h for each row of X and each cluster; -inf for a cluster of no weight."""
         check_reach(X, self.bandwidths.min())
         votes = np.empty((len(X), self.n_clusters))
-        bandwidth = self._bandwidth(X, n_threads)
-        # one dtype on both sides, the wider one
-        dtype = np.result_type(X, self.points)
+        if self.training is None:
+            bandwidth = np.full(len(X), self.bandwidth)
+        else:
+            bandwidth = self.factor * self.training.scales_of(X, n_threads)
+        new, points = in_one_dtype(X, self.points)
         _kernel.gaussian_log_votes(
-            X.astype(dtype, copy=False),
-            self.points.astype(dtype, copy=False),
+            new,
+            points,
             bandwidth,
             self.bandwidths,
             self.weights,
@@ -79,15 +80,9 @@ class GaussianVotes:
         return votes
 
     def log_normaliser(self, n_features):
-        """Log of the factor that makes the votes a density; 0 for local bandwidths."""
         if np.ndim(self.bandwidth):
             return 0.0
         return -n_features * np.log(np.sqrt(2 * np.pi) * self.bandwidth)
-
-    def _bandwidth(self, X, n_threads):
-        if self.training is None:
-            return np.full(len(X), self.bandwidth)
-        return self.factor * self.training.scales_of(X, n_threads)
 
 
 class NeighbourVotes:
@@ -109,7 +104,6 @@ class NeighbourVotes:
         self.bandwidth = np.broadcast_to(bandwidth, len(weights))[support]
 
     def log_votes(self, X, n_threads):
-        """Log h for each row of X and each cluster; -inf without a neighbour in it."""
         check_reach(X, self.bandwidth.min())
         k = min(self.neighbours.k, len(self.labels))
         bandwidth = np.full(len(X), self.bandwidth[0])
@@ -127,8 +121,7 @@ class NeighbourVotes:
             return np.log(votes) + peak
 
     def log_normaliser(self, n_features):
-        """0: the integral of a truncated kernel is not known."""
-        return 0.0
+        return 0.0  # the integral of a truncated kernel is not known
 
 
 class KernelVotes:
@@ -142,19 +135,21 @@ class KernelVotes:
         self.kernel = kernel
         self.support = np.flatnonzero(weights)
         self.points = None if kernel is None else X[self.support]
-        self.votes = np.zeros((n_clusters, len(self.support)))
-        self.votes[labels[self.support], np.arange(len(self.support))] = weights[
-            self.support
-        ]
+        members = labels[self.support] == np.arange(n_clusters)[:, np.newaxis]
+        self.votes = np.where(members, weights[self.support], 0.0)
 
     def log_votes(self, X, n_threads):
-        """Log h for each row of X and each cluster; -inf where a vote is zero."""
         step = max(1, _CHUNK_VALUES // len(self.support))
         chunks = [X[i : i + step] for i in range(0, len(X), step)]
         return np.concatenate([self._log_votes(chunk, n_threads) for chunk in chunks])
 
     def _log_votes(self, X, n_threads):
-        values = self._values(X)
+        if self.kernel is None:
+            values = X[:, self.support]
+        else:
+            values = self.kernel(X, self.points)
+        check_kernel_values(values, "The kernel")
+        values = np.ascontiguousarray(values, dtype=np.float64)
         # exact, and keeps the digits of values whose unit is extreme
         _, exponents = np.frexp(values.max(axis=1, keepdims=True))
         votes = inner(np.ldexp(values, -exponents), self.votes, n_threads)
@@ -162,13 +157,4 @@ class KernelVotes:
             return np.log(votes) + exponents * np.log(2.0)
 
     def log_normaliser(self, n_features):
-        """0: nothing is known of the kernel's integral."""
-        return 0.0
-
-    def _values(self, X):
-        if self.kernel is None:
-            values = X[:, self.support]
-        else:
-            values = self.kernel(X, self.points)
-        check_kernel_values(values, "The kernel")
-        return np.ascontiguousarray(values, dtype=np.float64)
+        return 0.0  # nothing is known of the kernel's integral

@@ -73,9 +73,11 @@ def alternate(
     # the paper's lambda
     penalty = kernel.n * lam
 
-    def embed(weights, start):
+    def iterate(weights, start):
         similarity = kernel.similarity(weights, penalty)
-        return spectral_step(similarity, n_clusters, rng, start, eigen_solver)
+        embedding = spectral_step(similarity, n_clusters, rng, start, eigen_solver)
+        problem = WeightProblem(kernel, embedding.vectors, penalty)
+        return embedding, problem, problem.merit(weights)
 
     def tell(number, merit, embedding, weights, gap, since, accepted):
         if report is not None:
@@ -86,11 +88,9 @@ def alternate(
             )
 
     began = time.perf_counter()
-    embedding = first_embedding = embed(weights, start)
-    problem = WeightProblem(kernel, embedding.vectors, penalty)
-    history = [problem.merit(weights)]
-    qp_gap = np.nan
-    tell(0, history[0], embedding, weights, qp_gap, began, True)
+    embedding, problem, merit = iterate(weights, start)
+    first_embedding, history, qp_gap = embedding, [merit], np.nan
+    tell(0, merit, embedding, weights, qp_gap, began, True)
 
     complaint = embedding.complaint
     n_iter, converged = 0, max_iter == 0
@@ -98,10 +98,8 @@ def alternate(
         began = time.perf_counter()
         n_iter += 1
         step = problem.solve(weights, qp_tol)
-        new_embedding = embed(step.alpha, embedding)
+        new_embedding, new_problem, merit = iterate(step.alpha, embedding)
         complaint = new_embedding.complaint
-        new_problem = WeightProblem(kernel, new_embedding.vectors, penalty)
-        merit = new_problem.merit(step.alpha)
         accepted = merit < history[-1] and complaint is None
         tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
         if not accepted:

@@ -23,35 +23,22 @@ from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
 
 @dataclass
 class Embedding:
-    """Spectral embedding of all points.
+    """Spectral embedding of all points."""
 
-    Attributes
-    ----------
-    vectors : ndarray of shape (c, n)
-        The coordinates of the embedding; those of a point have unit length.
-    lengths : ndarray of shape (n,)
-        What the points were divided by: Y with Y'DY = I is ``vectors * lengths``.
-    eigenvalues : ndarray of shape (c,)
-        Leading eigenvalues of A, largest first.
-    residual : float
-        Largest norm of A v - theta v.
-    n_products : int
-        Products that the solver took.
-    stray : ndarray of bool, shape (n,)
-        Points that took the row of their nearest neighbour.
-    solution : Eigenpairs or None
-        Those beyond the components', a start for a similar problem.
-    n_clipped : int
-        Pairs of points whose similarity was negative and was set to 0.
-    """
-
+    # coordinates (c, n); those of a point have unit length
     vectors: np.ndarray
+    # what the points were divided by (n,): Y with Y'DY = I is ``vectors * lengths``
     lengths: np.ndarray
+    # leading eigenvalues of A (c,), largest first
     eigenvalues: np.ndarray
+    # largest norm of A v - theta v
     residual: float
     n_products: int
+    # whether a point took the row of its nearest neighbour (n,)
     stray: np.ndarray
+    # the pairs beyond the components', a start for a similar problem
     solution: Eigenpairs | None
+    # pairs of points whose similarity was negative and was set to 0
     n_clipped: int
 
     @property

@@ -113,7 +113,6 @@ def cut_ratios(kernel, labels):
 
 def in_order_of_appearance(labels):
     """The same clusters, numbered in the order in which they first appear."""
-    values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(values))
-    return rank[inverse]
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))  # of every cluster, by its first point
+    return rank[inverse].astype(np.int64, copy=False)

@@ -24,6 +24,7 @@ the others share the rest equally.
 """
 
 import warnings
+from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -312,11 +313,9 @@ def nearest_feasible(weights, upper):
     def total(t):
         return np.clip(weights + t, 0.0, upper).sum()
 
-    low, high = 0, len(places) - 1  # total(places[low]) <= 1 <= total(places[high])
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if total(places[middle]) <= 1.0 else (low, middle)
-    below, above = total(places[low]), total(places[high])
+    last = bisect(places, 1.0, 1, len(places) - 1, key=total)
+    low, high = places[last - 1], places[last]  # total(low) <= 1 <= total(high)
+    below, above = total(low), total(high)
     share = 0.0 if above <= below else (1.0 - below) / (above - below)
-    t = places[low] + min(max(share, 0.0), 1.0) * (places[high] - places[low])
+    t = low + min(max(share, 0.0), 1.0) * (high - low)
     return np.clip(weights + t, 0.0, upper)
