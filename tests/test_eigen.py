@@ -191,10 +191,11 @@ def test_ritz_pairs_of_an_invariant_space_are_exact(rng):
     values = np.linspace(1, 0, 40)
     basis = np.linalg.qr(rng.normal(size=(40, 40)))[0]
     A = basis * values @ basis.T
-    mixed = np.ascontiguousarray((basis[:, :6] @ rng.normal(size=(6, 6))).T)
-    found = ritz_pairs(lambda vectors: vectors @ A, mixed, 4, 1)
-    np.testing.assert_allclose(found.values, values[:4], atol=1e-10)
-    assert found.residuals.max() < 1e-10
+    mixed = (basis[:, :6] @ rng.normal(size=(6, 6))).T
+    for vectors in (np.ascontiguousarray(mixed), np.asfortranarray(mixed)):
+        found = ritz_pairs(lambda vectors: vectors @ A, vectors, 4, 1)
+        np.testing.assert_allclose(found.values, values[:4], atol=1e-10)
+        assert found.residuals.max() < 1e-10
 
 
 @pytest.mark.parametrize("n", [1, 2, 17, 80])

@@ -200,7 +200,7 @@ def test_one_cluster(rng, parameters):
     assert "61 points in 1 cluster" in model.report()
 
 
-@pytest.mark.parametrize("n_clusters", [4, 7])
+@pytest.mark.parametrize("n_clusters", [3, 4, 7])
 @pytest.mark.parametrize("parameters", [{}, {"bandwidth": 1.0}, {"bandwidth": "local"}])
 def test_identical_points_are_never_split(rng, n_clusters, parameters):
     points = 10 * rng.normal(size=(3, 2))
@@ -209,9 +209,15 @@ def test_identical_points_are_never_split(rng, n_clusters, parameters):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(points[copies])
-    assert f"3 distinct points; expected at least n_clusters={n_clusters}" in str(
-        caught[0].message
-    )
+    expected = f"3 distinct points; expected at least n_clusters={n_clusters}"
+    assert [expected in str(one.message) for one in caught] == [True] * (n_clusters > 3)
     assert len(np.unique(model.labels_)) == 3
     assert len(set(zip(copies.tolist(), model.labels_.tolist(), strict=True))) == 3
     assert (model.predict(points[copies]) == model.labels_).all()
+
+
+def test_equal_points_are_one_cluster():
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
+        model = CDSK(3, bandwidth=1.0, random_state=0).fit(np.ones((50, 2)))
+    assert (model.labels_ == 0).all()
+    assert (model.predict(np.ones((5, 2))) == 0).all()

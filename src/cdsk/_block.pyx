@@ -12,6 +12,7 @@ depend on the number of threads.
 """
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 
 from cdsk._simd cimport CDSK_MAX_COLUMNS, cdsk_simd, cdsk_simd_select
@@ -21,6 +22,9 @@ cdef const cdsk_simd* simd = cdsk_simd_select()
 
 # Elements of the long dimension per piece: 16 rows of it fit a level-2 cache.
 cdef Py_ssize_t PIECE = 2048
+
+# Multiplications between two looks at pending signals: some 100 ms on one core.
+cdef double STRIP = 1e9
 
 
 def inner(
@@ -52,6 +56,7 @@ def inner(
                 piece * PIECE, min((piece + 1) * PIECE, n), &parts[piece, 0, 0],
             )
         out[:, first : first + columns] = np.add.reduce(np.asarray(parts), axis=0)
+        PyErr_CheckSignals()
     return out
 
 
@@ -65,15 +70,21 @@ def combine(
     cdef Py_ssize_t q = C.shape[1]
     cdef Py_ssize_t n = A.shape[1]
     cdef Py_ssize_t pieces = (n + PIECE - 1) // PIECE
-    cdef Py_ssize_t piece
+    cdef Py_ssize_t piece, begin, end, strip
     cdef double[:, ::1] out = np.zeros((q, n))
     if p > 0 and q > 0:
-        for piece in prange(
-            pieces, nogil=True, schedule="static",
-            num_threads=useful_threads(min(n_threads, pieces), <double> p * q * n),
-        ):
-            simd.combine(
-                &C[0, 0], &A[0, 0], p, q, n,
-                piece * PIECE, min((piece + 1) * PIECE, n), &out[0, 0],
-            )
+        strip = max(n_threads, <Py_ssize_t> (STRIP / (<double> p * q * PIECE)))
+        for begin in range(0, pieces, strip):
+            end = min(begin + strip, pieces)
+            for piece in prange(
+                begin, end, nogil=True, schedule="static",
+                num_threads=useful_threads(
+                    min(n_threads, end - begin), <double> p * q * n
+                ),
+            ):
+                simd.combine(
+                    &C[0, 0], &A[0, 0], p, q, n,
+                    piece * PIECE, min((piece + 1) * PIECE, n), &out[0, 0],
+                )
+            PyErr_CheckSignals()
     return np.asarray(out)

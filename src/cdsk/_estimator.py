@@ -50,7 +50,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters. Identical points are never split: if there are fewer
-        distinct ones, they are the clusters, and a warning says so.
+        distinct ones, they are the clusters, and a warning says so (not for a
+        precomputed kernel, whose points are not known).
     kernel : str or callable, default="rbf"
         "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix. A
         callable ``kernel(A, B)`` returns the matrix of values between the rows of A and
@@ -128,7 +129,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         Indices of the points that have no similarity to any cluster, outliers mostly.
         They have the label of their nearest neighbour.
     embedding_ : ndarray of shape (n_samples, n_clusters)
-        Spectral embedding with unit rows.
+        Spectral embedding with unit rows; fewer columns where there are fewer distinct
+        points.
     eigenvalues_ : ndarray of shape (n_clusters,)
         Leading eigenvalues of the normalised similarity, largest first.
     history_ : ndarray of shape (n_accepted + 1,)
@@ -281,7 +283,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
         n_clusters = self._possible_clusters(X)
-        only_copies = n_clusters < self.n_clusters
+        only_copies = self.kernel != "precomputed" and len(X) > n_clusters == (
+            count_distinct(X, n_clusters + 1)
+        )
         # where every cluster is one point there is nothing to learn
         max_iter = 0 if only_copies else self.max_iter
 
@@ -534,7 +538,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         if self.kernel == "precomputed":
             return self.n_clusters
         distinct = count_distinct(X, self.n_clusters)
-        if 1 < distinct < self.n_clusters:
+        if distinct < self.n_clusters:
             warnings.warn(
                 f"X has {distinct} distinct points; expected at least n_clusters="
                 f"{self.n_clusters}. Identical points are not split: there are "
@@ -542,8 +546,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        # equal points have no scale, which is told where one is asked for
-        return self.n_clusters if distinct == 1 else distinct
+        return distinct
 
     def _represent(self, X, rng, n_threads):
         if self.kernel == "precomputed":

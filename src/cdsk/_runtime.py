@@ -15,9 +15,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+from scipy.linalg.blas import dgemm
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from cdsk._threads import in_forked_child
+
+# What the buffers of both may take.
+_BLAS_BUFFERS = 160 * 2**20
 
 # Limits are those of the process: of two threads at once, the one that leaves first
 # would lift the limit of the other.
@@ -28,7 +33,22 @@ _lock = threading.RLock()
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread; threads of Python enter one at a time."""
     with _lock, _controller().limit(limits=1, user_api="blas"):
+        _get_buffers()
         yield
+
+
+@cache
+def _get_buffers() -> None:
+    """Let BLAS take its buffers while there is room for them.
+
+    OpenBLAS takes them at its first product, of NumPy and of SciPy each, and ends the
+    process or waits for ever if it gets none.
+    """
+    check_memory(
+        _BLAS_BUFFERS, "BLAS, at its first product,", "Expected a larger limit."
+    )
+    ones = np.ones((64, 64))
+    dgemm(1.0, ones @ ones, ones)
 
 
 @cache

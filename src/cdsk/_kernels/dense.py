@@ -21,7 +21,7 @@ from cdsk._kernels.neighbours import nearest_among
 
 
 class DenseKernel(SymmetricMatrix, Kernel):
-    """A symmetric non-negative n x n matrix K, the only n x n array of a fit.
+    """A symmetric non-negative n x n matrix K.
 
     ``negative`` is the negative part of an indefinite K; None if K is semi-definite.
     """

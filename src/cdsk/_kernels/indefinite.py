@@ -28,6 +28,7 @@ from scipy.linalg import eigh
 
 from cdsk import _rows
 from cdsk._block import combine, inner
+from cdsk._kernels.interface import NEGLIGIBLE_EDGE
 from cdsk._kernels.matrix import is_semidefinite
 from cdsk._linalg.block_lanczos import GUARDS, leading_by_block_lanczos
 from cdsk._runtime import check_memory, one_blas_thread
@@ -42,12 +43,8 @@ NEGLIGIBLE = 1e-6
 # error of K- is of the same order, however close to each other eigenvalues are.
 _TOLERANCE = 1e-9
 
-# A negative similarity below this fraction of the smaller degree of its ends is as good
-# as 0: it moves no eigenvalue of the spectral step by more than n times as much.
-_NEGLIGIBLE_ENTRY = 1e-13
-
 # Up to here LAPACK is as quick as anything; beyond the second it takes three minutes
-# and more, and is refused (measured: docs/method.md).
+# and more, and is refused (docs/notes/2026-11-16-indefinite.md).
 _SMALL = 1000
 _LARGEST_DENSE = 10_000
 
@@ -121,7 +118,7 @@ class NegativePart:
         if not self.rank:
             return sparse.csr_array((n, n))
         i, j, values = _rows.clipped_pairs(
-            rows, self.rows, weights, penalty, degrees, _NEGLIGIBLE_ENTRY
+            rows, self.rows, weights, penalty, degrees, NEGLIGIBLE_EDGE
         )
         ends = np.concatenate([i, j]), np.concatenate([j, i])
         return sparse.csr_array((np.tile(values, 2), ends), shape=(n, n))

@@ -121,7 +121,9 @@ class SparseKernel(Kernel):
 
     def as_array(self):
         check_memory(8 * self.n**2, "The kernel as a full matrix", "Use fewer points.")
-        return self.matrix.toarray() + np.diag(self.diagonal)
+        K = self.matrix.toarray()
+        np.fill_diagonal(K, self.diagonal)
+        return K
 
     def similarity(self, weights, penalty):
         return SparseSimilarity(self, weights, penalty)

@@ -49,7 +49,7 @@ class Eigenpairs:
 
 def ritz_pairs(product, vectors, k, n_threads):
     """The k leading eigenpairs of the operator projected on the span of vectors."""
-    vectors = _orthonormal(vectors, (), n_threads)
+    vectors = _orthonormal(np.ascontiguousarray(vectors), (), n_threads)
     image = product(vectors)
     values, rotation = all_eigenpairs(inner(vectors, image, n_threads))
     values, rotation = values[:k], np.ascontiguousarray(rotation[:, :k])

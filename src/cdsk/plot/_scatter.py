@@ -135,7 +135,7 @@ def _draw_boundaries(ax, model):
         # the grid has no feature names, the data may have had
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         votes = model.decision_function(grid).T
-    for label in range(len(votes)):
+    for label in range(len(votes) if len(votes) > 1 else 0):
         # The lead of a cluster over the others changes its sign at its boundary. It is
         # infinite where one side has no votes, and nothing where none has any.
         with np.errstate(invalid="ignore"):
