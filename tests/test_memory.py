@@ -1,9 +1,9 @@
 """Fits under a limit of memory end in a result or in a MemoryError in our words.
 
 Two libraries end the process themselves where they get no memory: libgomp if it cannot
-start a thread, OpenBLAS if it gets no buffer at its first product. Nothing above them
-can hear of it, so the children do what a user with a tight limit does: one thread, and
-a first fit of a few points before the limit is set.
+start a thread, OpenBLAS if it gets no buffer at its first product. The first is why the
+children have one thread; for the second room is asked before (``take_blas_buffers``),
+and most children make a first fit of a few points before the limit is set.
 """
 
 import os
@@ -42,6 +42,7 @@ def fit(X, **parameters):
     return CDSK(8, random_state=0, **parameters).fit(X)
 
 
+cold = "cold" in sys.argv
 calls = {
     "wide": (lambda n: points(n, 30), fit),
     "plane": (lambda n: points(n, 2), fit),
@@ -52,11 +53,12 @@ calls = {
     "lam": (lambda n: points(n, 6), lambda X: cdsk.select_lambda(X, 3, sample=1.0)),
     "start": (lambda n: points(n, 6), cdsk.sparse_start),
     "gram": (lambda n: points(n, 6), lambda X: cdsk.gaussian_gram(X, 1.0)),
-    "predict": (lambda n: points(n, 3), fit(points(300, 3)).predict),
+    "predict": (lambda n: points(n, 3), None if cold else fit(points(300, 3)).predict),
 }
 name, n, room = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 make, call = calls[name]
-call(make(300) if name != "predict" else points(300, 3))
+if not cold:
+    call(make(300) if name != "predict" else points(300, 3))
 X = make(n)
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
@@ -69,10 +71,10 @@ else:
 """
 
 
-def outcome(name, n, room):
+def outcome(name, n, room, *options):
     """What a process with ``room`` bytes to grow says, on one line."""
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, name, str(n), str(room)],
+        [sys.executable, "-c", CHILD, name, str(n), str(room), *options],
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -99,6 +101,12 @@ def test_little_memory_and_enough(name, n):
     # with less the system cannot even grow the stack, and ends the process
     assert outcome(name, n, MIB) != "a result"
     assert outcome(name, n, 512 * MIB) == "a result"
+
+
+@pytest.mark.parametrize(("name", "n"), [("wide", 1000), ("indefinite", 800)])
+def test_room_for_blas_is_asked_before_its_first_product(name, n):
+    assert outcome(name, n, 60 * MIB, "cold").startswith("BLAS, at its first product")
+    assert outcome(name, n, 512 * MIB, "cold") == "a result"
 
 
 FITS = [("wide", 3000), ("plane", 2000), ("dense", 2000), ("indefinite", 800)]

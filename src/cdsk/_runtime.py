@@ -33,12 +33,12 @@ _lock = threading.RLock()
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread; threads of Python enter one at a time."""
     with _lock, _controller().limit(limits=1, user_api="blas"):
-        _get_buffers()
+        take_blas_buffers()
         yield
 
 
 @cache
-def _get_buffers() -> None:
+def take_blas_buffers() -> None:
     """Let BLAS take its buffers while there is room for them.
 
     OpenBLAS takes them at its first product, of NumPy and of SciPy each, and ends the

@@ -8,6 +8,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from cdsk import _kernel
 from cdsk._rows import StoredRows
+from cdsk._runtime import take_blas_buffers
 
 
 class SymmetricMatrix:
@@ -46,6 +47,7 @@ def is_semidefinite(matrix, tolerance):
 
     By a Cholesky factorisation: n^3 / 3 operations, no further memory, certain.
     """
+    take_blas_buffers()
     # a zero matrix needs some shift too
     matrix.flat[:: len(matrix) + 1] += max(tolerance, np.finfo(float).tiny)
     try:
