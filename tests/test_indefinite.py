@@ -86,7 +86,7 @@ def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
     monkeypatch.setattr(indefinite, "_SMALL", 0)
     monkeypatch.setattr(indefinite, "_LARGEST_DENSE", 0)
     # what it is at 10,000 points, beyond which this is the case
-    monkeypatch.setattr(indefinite, "_FEWEST_COLUMNS", 2500)
+    monkeypatch.setattr(indefinite, "_FEWEST_VECTORS", 2500)
     monkeypatch.setattr(indefinite, "_factorises", None)
     K = few_negative(rng, 200)
     _, negative = reference.split(K)
@@ -99,7 +99,7 @@ def test_without_a_factorisation_the_search_decides(rng, monkeypatch):
 def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
     monkeypatch.setattr(indefinite, "_SMALL", 0)
     monkeypatch.setattr(indefinite, "_factor_by_lapack", None)
-    monkeypatch.setattr(indefinite, "_FEWEST_COLUMNS", 100_000)
+    monkeypatch.setattr(indefinite, "_FEWEST_VECTORS", 100_000)
     K = many_negative(rng, 150)
     values = np.linalg.eigvalsh(K)
     expected = (values < -NEGLIGIBLE * K.sum(axis=1).max()).sum()
@@ -108,7 +108,7 @@ def test_more_negative_eigenvalues_than_the_first_batch(rng, monkeypatch):
 
 def test_lapack_takes_over_where_the_block_method_is_slow(rng, monkeypatch):
     monkeypatch.setattr(indefinite, "_SMALL", 0)
-    monkeypatch.setattr(indefinite, "_FEWEST_COLUMNS", 24)
+    monkeypatch.setattr(indefinite, "_FEWEST_VECTORS", 24)
     K = many_negative(rng, 120)
     _, negative = reference.split(K)
     factor = general_kernel(K).negative.factor
@@ -413,7 +413,7 @@ def test_refused_with_figures_and_advice(rng, monkeypatch):
         CDSK(3, kernel="precomputed", random_state=0).fit(K)
     # the test of definiteness is a short search here, and each block is as wide as its
     # guesses and guards
-    assert vectors <= 1.1 * indefinite._column_budget(1300) + 50
+    assert vectors <= 1.1 * indefinite._vector_budget(1300) + 50
 
 
 def test_refused_for_lack_of_memory(rng, monkeypatch):

@@ -282,10 +282,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         X = given = self._check_all(X)
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
-        n_clusters = self._possible_clusters(X)
-        only_copies = self.kernel != "precomputed" and len(X) > n_clusters == (
-            count_distinct(X, n_clusters + 1)
-        )
+        n_clusters, only_copies = self._possible_clusters(X)
         # where every cluster is one point there is nothing to learn
         max_iter = 0 if only_copies else self.max_iter
 
@@ -534,10 +531,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         return check_points(X, validate=validate, **options)
 
     def _possible_clusters(self, X):
-        """``n_clusters``, or the number of distinct points if that is smaller."""
+        """Their number, and whether each of them is one point and its copies."""
         if self.kernel == "precomputed":
-            return self.n_clusters
-        distinct = count_distinct(X, self.n_clusters)
+            return self.n_clusters, False
+        distinct = count_distinct(X, self.n_clusters + 1)
         if distinct < self.n_clusters:
             warnings.warn(
                 f"X has {distinct} distinct points; expected at least n_clusters="
@@ -546,7 +543,9 @@ class CDSK(ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return distinct
+        return min(distinct, self.n_clusters), (
+            distinct <= self.n_clusters and distinct < len(X)
+        )
 
     def _represent(self, X, rng, n_threads):
         if self.kernel == "precomputed":

@@ -57,11 +57,11 @@ _FIRST_BATCH = 8
 
 # Products of K with a column that the block method may take. LAPACK costs as much as n
 # of them or more, so that a search in vain adds a quarter to its time at most.
-_FEWEST_COLUMNS = 720
+_FEWEST_VECTORS = 720
 
 
-def _column_budget(n):
-    return max(_FEWEST_COLUMNS, n // 4)
+def _vector_budget(n):
+    return max(_FEWEST_VECTORS, n // 4)
 
 
 class NegativePart:
@@ -144,9 +144,9 @@ def _shows_no_negative_part(matrix):
     if matrix.n <= _LARGEST_DENSE:
         return _factorises(matrix, none)
     minus = _Minus(matrix)
-    found = minus.search(none, 1, none, NEGLIGIBLE, _column_budget(matrix.n) // 10)
+    found = minus.search(none, 1, none, NEGLIGIBLE, _vector_budget(matrix.n) // 10)
     if found.values[0] <= NEGLIGIBLE < found.residuals[0]:
-        found = minus.search(found.vectors, 1, none, NEGLIGIBLE, minus.columns_left)
+        found = minus.search(found.vectors, 1, none, NEGLIGIBLE, minus.vectors_left)
     return bool(found.values[0] <= NEGLIGIBLE)
 
 
@@ -177,9 +177,9 @@ def _factor_by_block_method(matrix):
     certified = matrix.n <= _LARGEST_DENSE
     values, vectors = np.empty(0), np.empty((0, matrix.n))
     batch = _FIRST_BATCH
-    while minus.columns_left > 0:
+    while minus.vectors_left > 0:
         found = minus.search(
-            vectors[:0], batch, vectors, NEGLIGIBLE, minus.columns_left // 3
+            vectors[:0], batch, vectors, NEGLIGIBLE, minus.vectors_left // 3
         )
         negative = found.values > NEGLIGIBLE
         complete = found.residuals.max() <= NEGLIGIBLE and not negative.all()
@@ -189,7 +189,7 @@ def _factor_by_block_method(matrix):
                 np.count_nonzero(negative),
                 vectors,
                 _TOLERANCE,
-                minus.columns_left,
+                minus.vectors_left,
                 in_pace=True,
             )
             if found.residuals.max() > _TOLERANCE:
@@ -210,16 +210,16 @@ class _Minus:
 
     def __init__(self, matrix):
         self.matrix = matrix
-        self.columns_left = _column_budget(matrix.n)
+        self.vectors_left = _vector_budget(matrix.n)
         # the same for every call, so that a kernel can be made again
         self._rng = np.random.RandomState(0)
 
     def __call__(self, vectors):
-        self.columns_left -= len(vectors)
+        self.vectors_left -= len(vectors)
         product = self.matrix.product(vectors) + self.matrix.diagonal * vectors
         return product / -self.matrix.bound
 
-    def search(self, start, k, known, tol, max_columns, *, in_pace=False):
+    def search(self, start, k, known, tol, max_vectors, *, in_pace=False):
         """K leading eigenpairs from a start that is filled up with random vectors."""
         width = k + GUARDS
         guards = self._rng.standard_normal((width - len(start), self.matrix.n))
@@ -229,7 +229,7 @@ class _Minus:
             k,
             known=known,
             tol=tol,
-            max_steps=max_columns // width,
+            max_steps=max_vectors // width,
             n_threads=self.matrix.n_threads,
             in_pace=in_pace,
         )
@@ -270,7 +270,7 @@ def _refuse(n):
     seconds = 1.5 * (n / 2000) ** 3  # measured at 2000; cubic
     raise ValueError(
         f"The similarity of {n} points is not positive semi-definite, and its negative "
-        f"part was not found in {_column_budget(n)} products with a vector: it has "
+        f"part was not found in {_vector_budget(n)} products with a vector: it has "
         f"many eigenvalues, or some near 0. LAPACK would take some {seconds:.0f} s and "
         f"{3 * 8 * n * n:,} bytes, and is used for at most {_LARGEST_DENSE} points. "
         "Expected fewer points; or psd=True, which uses the similarity as it is, in a "
