@@ -202,7 +202,7 @@ class SpectralStep(Line):
         # a fresh one, as row sums are kept
         kernel = DenseKernel(self.kernel.K, n_threads)
         with patch.object(eigen, "TOLERANCE", self.tolerance):
-            return data.embedding(kernel).eigenvectors
+            return data.embedding(kernel).solution.vectors
 
     def peer(self, n_threads):
         vectors = spectral_embedding(
