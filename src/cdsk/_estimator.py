@@ -298,6 +298,14 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
             lam = lambda_choice.lam
         candidates = self._candidates(X, n_threads)
+        if n_clusters < self.n_clusters:
+            warnings.warn(
+                f"X has {n_clusters} distinct points; expected at least n_clusters="
+                f"{self.n_clusters}. Identical points are not split: there are "
+                f"{n_clusters} clusters.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         fits: list[Fit] = []
         weights, partitions = None, []
         for candidate in candidates:
@@ -535,14 +543,6 @@ class CDSK(ClusterMixin, BaseEstimator):
         if self.kernel == "precomputed":
             return self.n_clusters, False
         distinct = count_distinct(X, self.n_clusters + 1)
-        if distinct < self.n_clusters:
-            warnings.warn(
-                f"X has {distinct} distinct points; expected at least n_clusters="
-                f"{self.n_clusters}. Identical points are not split: there are "
-                f"{distinct} clusters.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
         return min(distinct, self.n_clusters), (
             distinct <= self.n_clusters and distinct < len(X)
         )
