@@ -38,4 +38,4 @@ def test_wrong_promises_are_noticed(name, tmp_path):
 
 
 def test_the_program_runs():
-    runpy.run_path(str(PROGRAM), run_name="__main__")
+    assert "cluster" in runpy.run_path(str(PROGRAM), run_name="__main__")
