@@ -32,7 +32,7 @@ LEAST_FEATURES = 60
 PAYS = 0.9
 
 _GRAPH_NEIGHBOURS = 5
-_STARTS = 10  # of k-means; with 3 the decision was a matter of luck on close cuts
+_STARTS = 3  # of k-means
 
 # The decision is made on so many evenly spaced points at most.
 _LARGEST_SAMPLE = 2000
