@@ -14,6 +14,7 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import cdsk
 import reference
@@ -176,6 +177,21 @@ def test_ctypes(capsys):
     K = cdsk.gaussian_gram(X, 1.0)
     assert (np.array(names["K"], np.float32).reshape(500, 500) == K).all()
     assert f"mean {K.mean():.4f}, K[0, 1] = {K[0, 1]:.4f}" in capsys.readouterr().out
+
+
+def test_ctypes_with_sparse_rows(capsys):
+    names = runpy.run_path(str(EXAMPLES / "ctypes_qp.py"), run_name="__main__")
+    n, (indptr, indices, values, diagonal) = names["n"], names["arrays"]
+    C = sparse.csr_array((values, indices, indptr), shape=(n, n))
+    C = C + sparse.diags_array(np.array(diagonal))
+    x, tol = np.array(names["x"]), 1e-3 * names["equal"]
+    assert names["equal"] == pytest.approx(C.sum() / n**2)
+    expected = cdsk.solve_qp(C, np.zeros(n), 10 / n, tol=tol)
+    assert x @ (C @ x) == pytest.approx(expected.objective, abs=tol)
+    assert names["variance"] == pytest.approx(x @ (C @ x))
+    assert names["gap"] <= tol
+    steps, shown = names["n_iter"], names["variance"]
+    assert f"variance {shown:.3e} after {steps} steps" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- the header

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import cdsk
 import compiled
@@ -47,6 +48,11 @@ PINNED = {
         "cdsk_solve_qp": (
             f"int (Py_ssize_t, {ROW}, void *, double const *, double const *, double, "
             "double, Py_ssize_t, double *, double *, double *, double *, Py_ssize_t *)"
+        ),
+        "cdsk_solve_qp_csr": (
+            "int (Py_ssize_t, Py_ssize_t const *, int const *, double const *, "
+            "double const *, double const *, double, double, Py_ssize_t, double *, "
+            "double *, double *, double *, Py_ssize_t *)"
         ),
     },
 }
@@ -185,6 +191,28 @@ def solve_qp(Q, p, upper=1.0, x0=None, tol=1e-9, max_iter=100_000, n=None):
     return status, x, gradient, gap[0], n_iter[0]
 
 
+def solve_qp_csr(
+    Q, p, upper=1.0, x0=None, tol=1e-9, max_iter=100_000, n=None, arrays=None
+):
+    x = np.full(len(p), 1 / len(p)) if x0 is None else np.array(x0)
+    entries = sparse.csr_array(Q - np.diag(np.diag(Q)))
+    indptr, indices = entries.indptr, entries.indices
+    if arrays is not None:
+        indptr, indices = arrays
+    gradient, work = np.empty(len(p)), np.full(3 * len(p) + 64 + 8, 7.5)
+    gap, n_iter = np.empty(1), np.empty(1, np.intp)
+    status = compiled.function("cdsk._smo", "cdsk_solve_qp_csr")(
+        *(len(p) if n is None else n, np.array(indptr, np.intp)),
+        *(np.array(indices, np.intc), entries.data, np.diag(Q).copy(), p, upper, tol),
+        *(max_iter, x, gradient, work, gap, n_iter),
+    )
+    assert (work[-8:] == 7.5).all()  # no more than stated
+    return status, x, gradient, gap[0], n_iter[0]
+
+
+SOLVERS = pytest.mark.parametrize("solve", [solve_qp, solve_qp_csr])
+
+
 @pytest.fixture
 def X(rng, dtype):
     return rng.normal(size=(130, 3)).astype(dtype)
@@ -219,10 +247,11 @@ def test_results_are_those_of_the_python_functions(X):
     np.testing.assert_allclose(found[:, 2], last, atol=1e-12)
 
 
-def test_qp_result_is_that_of_the_python_function(rng):
+@SOLVERS
+def test_qp_result_is_that_of_the_python_function(rng, solve):
     Q = cdsk.gaussian_gram(rng.normal(size=(80, 3)), 1.0)
     p = rng.normal(size=80)
-    status, x, gradient, gap, n_iter = solve_qp(Q, p, 0.1)
+    status, x, gradient, gap, n_iter = solve(Q, p, 0.1)
     expected = cdsk.solve_qp(Q, p, 0.1, tol=1e-9)
     assert status == 0
     assert gap <= 1e-9
@@ -232,27 +261,39 @@ def test_qp_result_is_that_of_the_python_function(rng):
     assert p @ x + x @ Q @ x == pytest.approx(expected.objective, abs=1e-9)
 
 
-def test_qp_says_when_steps_were_too_few(rng):
+def test_qp_of_sparse_rows_takes_the_same_steps(rng):
+    Q = cdsk.gaussian_gram(rng.normal(size=(90, 3)), 0.3)
+    Q[Q < 0.01] = 0.0
+    Q[np.diag_indices(90)] = Q.sum(axis=1)  # dominant
+    p = rng.normal(size=90)
+    for dense, found in zip(solve_qp(Q, p, 0.1), solve_qp_csr(Q, p, 0.1), strict=True):
+        np.testing.assert_array_equal(found, dense)
+
+
+@SOLVERS
+def test_qp_says_when_steps_were_too_few(rng, solve):
     Q = cdsk.gaussian_gram(rng.normal(size=(80, 3)), 1.0)
     p = rng.normal(size=80)
-    status, x, _, gap, n_iter = solve_qp(Q, p, 0.1, max_iter=3)
+    status, x, _, gap, n_iter = solve(Q, p, 0.1, max_iter=3)
     assert (status, n_iter) == (1, 3)
     assert gap > 1e-9
     # and goes on from where it stopped
-    assert solve_qp(Q, p, 0.1, x0=x)[0] == 0
+    assert solve(Q, p, 0.1, x0=x)[0] == 0
 
 
+@SOLVERS
 @pytest.mark.parametrize("upper", [1.0, 2.0, 1e20, np.inf])
-def test_qp_with_a_bound_that_is_none(upper):
-    status, x, *_ = solve_qp(np.diag([1.0, 3.0]), np.zeros(2), upper)
+def test_qp_with_a_bound_that_is_none(upper, solve):
+    status, x, *_ = solve(np.diag([1.0, 3.0]), np.zeros(2), upper)
     assert status == 0
     np.testing.assert_allclose(x, [0.75, 0.25], atol=1e-12)
 
 
-def test_qp_with_nan_does_not_converge():
+@SOLVERS
+def test_qp_with_nan_does_not_converge(solve):
     Q = np.eye(4)
     Q[1, 2] = Q[2, 1] = np.nan
-    status, _, _, gap, _ = solve_qp(Q, np.zeros(4))
+    status, _, _, gap, _ = solve(Q, np.zeros(4))
     assert (status, gap) == (2, np.inf)
 
 
@@ -298,6 +339,7 @@ def test_kernel_arguments_out_of_range_are_refused(X, call):
     assert call(X, np.ones(len(X)))[0] == -1
 
 
+@SOLVERS
 @pytest.mark.parametrize(
     "change",
     [
@@ -317,11 +359,32 @@ def test_kernel_arguments_out_of_range_are_refused(X, call):
         {"x0": [1.0, 0.0, 0.0], "upper": 0.5},
     ],
 )
-def test_qp_arguments_out_of_range_are_refused(change):
+def test_qp_arguments_out_of_range_are_refused(change, solve):
     before = change.get("x0", np.full(3, 1 / 3))
-    status, x, *_ = solve_qp(**{"Q": np.eye(3), "p": np.zeros(3)} | change)
+    status, x, *_ = solve(**{"Q": np.eye(3), "p": np.zeros(3)} | change)
     assert status == -1
     np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices"),
+    [
+        ([0, 1, 2, 2], [1, 3]),  # beyond the last column
+        ([0, 1, 2, 2], [1, -1]),
+        ([0, 1, 2, 2], [0, 1]),  # the diagonal
+        ([0, 2, 2, 2], [2, 1]),  # not ascending
+        ([0, 2, 2, 2], [1, 1]),  # twice
+        ([1, 1, 2, 2], [1, 0]),  # the first row does not begin at 0
+        ([0, 2, 1, 2], [1, 2]),  # a row of less than no entries
+        ([0, -1, 2, 2], [1, 2]),
+    ],
+)
+def test_rows_that_are_no_csr_matrix_are_refused(indptr, indices):
+    arrays = indptr, indices
+    Q = np.eye(3) + 0.1 * np.eye(3, k=1) + 0.1 * np.eye(3, k=-1)
+    status, x, *_ = solve_qp_csr(Q, np.zeros(3), arrays=arrays)
+    assert status == -1
+    np.testing.assert_array_equal(x, np.full(3, 1 / 3))
 
 
 def everything(X):
@@ -338,6 +401,7 @@ def everything(X):
         product(K, np.stack([alpha, p]), n_threads=2)[1],
         *similarity(K, alpha, 0.3, n_threads=2)[1:],
         *solve_qp(Q, p, 0.1, tol=1e-6)[1:3],
+        *solve_qp_csr(Q, p, 0.1, tol=1e-6)[1:3],
     ]
 
 

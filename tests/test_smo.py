@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
@@ -13,7 +14,7 @@ from sklearn.svm import OneClassSVM
 import cdsk
 import reference
 from cdsk import _smo
-from cdsk._rows import CachedRows, StoredRows
+from cdsk._rows import CachedRows, SparseRows, StoredRows, asymmetry
 
 
 def assert_optimal(Q, p, upper, result, tol):
@@ -195,6 +196,14 @@ def test_objective_is_within_the_gap_of_the_minimum(rng):
         ({"Q": np.ones((3, 2))}, r"Q must be a square matrix; got shape \(3, 2\)"),
         ({"Q": np.arange(9.0).reshape(3, 3)}, "Q must be symmetric"),
         ({"Q": np.full((3, 3), np.nan)}, "Q contains NaN"),
+        ({"Q": sparse.eye_array(3, 2)}, r"Q must be a square matrix; got .*\(3, 2\)"),
+        ({"Q": sparse.csr_array((0, 0))}, r"Q must have a row at least; .*\(0, 0\)"),
+        (
+            {"Q": sparse.csr_array(np.arange(9.0).reshape(3, 3))},
+            r"Q must be symmetric; got 2.0 at \(0, 2\) and 6.0 at \(2, 0\)",
+        ),
+        ({"Q": np.nan * sparse.eye_array(3)}, "Q must hold finite numbers; got NaN"),
+        ({"Q": 1j * sparse.eye_array(3)}, "Q must hold real numbers; .* complex128"),
         ({"p": [1.0, 2.0]}, r"p must have shape \(3,\)"),
         ({"p": [1.0, np.inf, 2.0]}, "p must hold finite numbers; got NaN, infinity"),
         ({"p": ["a", "b", "c"]}, r"p must hold 3 numbers; got \['a'"),
@@ -266,3 +275,239 @@ def test_start_at_a_vertex_saves_steps(rng):
     fast = cdsk.solve_qp(Q, p, 0.05)
     assert fast.n_iter < slow.n_iter / 10
     np.testing.assert_allclose(fast.x, slow.x, atol=1e-6)
+
+
+# ---------------------------------------------------------------- sparse rows
+
+
+def sparse_problem(rng, n, n_entries, diagonal):
+    """Q without its diagonal, the diagonal (dominant), and p."""
+    i, j = rng.integers(0, n, size=(2, n_entries))
+    values = rng.normal(size=n_entries)
+    A = sparse.coo_array((values[i != j], (i[i != j], j[i != j])), shape=(n, n))
+    A = sparse.csr_array(A + A.T)
+    sums = abs(A).sum(axis=1)
+    diagonals = {
+        "constant": np.full(n, sums.max() + 0.1),
+        "general": sums + rng.uniform(size=n),
+        "of all sizes": sums + 10.0 ** rng.uniform(-3, 3, size=n),
+    }
+    return A, diagonals[diagonal], rng.normal(size=n)
+
+
+def sparse_rows(A, diagonal):
+    return SparseRows(A.indptr, A.indices, A.data, diagonal)
+
+
+def both_paths(A, diagonal, p, upper, tol=1e-9, max_iter=100_000, x0=None):
+    """The result of SMO with rows in memory, and with sparse ones."""
+    Q = A.toarray() + np.diag(diagonal)
+    for rows in (StoredRows(Q), sparse_rows(A, diagonal)):
+        x = np.full(len(p), 1 / len(p)) if x0 is None else x0.copy()
+        g = p + 2 * Q @ x
+        yield *_smo.solve(rows, x, g, upper, tol, max_iter), x, g
+
+
+def assert_same(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 300),
+    per_row=st.floats(0, 20),
+    room=st.floats(1.0, 50.0),
+    diagonal=st.sampled_from(["constant", "general", "of all sizes"]),
+    ties=st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_sparse_rows_take_the_same_steps(seed, n, per_row, room, diagonal, ties):
+    rng = np.random.default_rng(seed)
+    A, d, p = sparse_problem(rng, n, int(per_row * n), diagonal)
+    p = np.round(p) if ties else p
+    dense, found = both_paths(A, d, p, min(1.0, room / n))
+    # to the bit: status, gap, number of steps, weights and gradient
+    assert_same(found, dense)
+    Q = A.toarray() + np.diag(d)
+    assert (
+        reference.kkt_gap(Q, p, found[3], min(1.0, room / n)) <= 1e-9 + 1e-12 * d.max()
+    )
+
+
+def test_every_single_step_is_the_same(rng):
+    A, d, p = sparse_problem(rng, 60, 200, "general")
+    for steps in range(40):
+        dense, found = both_paths(A, d, p, 0.05, max_iter=steps)
+        assert found[0] == _smo.Status.MAX_ITER
+        assert found[2] == steps
+        assert_same(found, dense)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 1024, 1025, 33_000])
+def test_sizes_around_those_of_the_tree(rng, n):
+    # a chain; dense rows of the largest would take 9 GB
+    off = np.full(max(n - 1, 0), -0.4)
+    A = sparse.csr_array(sparse.diags_array([off, off], offsets=[-1, 1], shape=(n, n)))
+    d, p = np.ones(n), rng.normal(size=n)
+    upper = min(1.0, 3 / n)
+    x = np.full(n, 1 / n)
+    g = p + 2 * (A @ x + x)
+    tol = 1e-6
+    status, gap, _ = _smo.solve(sparse_rows(A, d), x, g, upper, tol, 100 * n)
+    assert status == _smo.Status.CONVERGED
+    assert gap <= tol
+    np.testing.assert_allclose(g, p + 2 * (A @ x + x), atol=1e-12)
+    assert _smo.kkt_gap(x, g, upper) == gap
+    assert abs(x.sum() - 1) < 1e-10
+    if n <= 1025:
+        assert_same(*both_paths(A, d, p, upper))
+
+
+@pytest.mark.parametrize("case", ["no entries", "all equal", "two copies", "full"])
+def test_degenerate_sparse_rows(rng, case):
+    n = 70
+    A, d, p = sparse_problem(rng, n, 0 if case == "no entries" else 300, "constant")
+    if case == "all equal":
+        A, d, p = sparse.csr_array((n, n)), np.ones(n), np.zeros(n)
+    if case == "two copies":  # curvature 0 within a pair
+        A, d, p = sparse_problem(rng, n // 2, 100, "constant")
+        Q = np.kron(A.toarray() + np.diag(d), np.ones((2, 2)))
+        d, p = np.diag(Q).copy(), np.repeat(p, 2)
+        A = sparse.csr_array(Q - np.diag(d))
+    if case == "full":  # more entries than are updated together
+        B = rng.normal(size=(n, n))
+        d = np.diag(B @ B.T).copy()
+        A = sparse.csr_array(B @ B.T - np.diag(d))
+    x0 = np.zeros(n)
+    x0[:10] = 0.1
+    for start in (None, x0):
+        dense, found = both_paths(A, d, p, 0.1, x0=start)
+        assert found[0] == _smo.Status.CONVERGED
+        assert_same(found, dense)
+
+
+def test_sparse_rows_in_another_order_have_the_same_optimum(rng):
+    A, d, p = sparse_problem(rng, 200, 1000, "general")
+    order = rng.permutation(200)
+    Q = sparse.csr_array(A + sparse.diags_array(d))
+    plain = cdsk.solve_qp(Q, p, 0.02, tol=1e-11)
+    shuffled = cdsk.solve_qp(Q[order][:, order], p[order], 0.02, tol=1e-11)
+    np.testing.assert_allclose(shuffled.x, plain.x[order], atol=1e-8)
+
+
+def test_no_number_in_sparse_rows_ends_the_solve(rng):
+    A, d, g = sparse_problem(rng, 60, 200, "constant")
+    A.data[::5] = np.nan
+    _smo.solve(sparse_rows(A, d), np.full(60, 1 / 60), g, 0.1, 1e-9, 10_000)
+    assert np.isnan(g).any()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_indices_of_either_size(rng, dtype):
+    A, d, p = sparse_problem(rng, 80, 300, "constant")
+    rows = SparseRows(A.indptr.astype(dtype), A.indices.astype(dtype), A.data, d)
+    x, g = np.full(80, 1 / 80), p + 2 * (A.sum(axis=1) + d) / 80
+    found = *_smo.solve(rows, x, g.copy(), 0.1, 1e-9, 10_000), x
+    x = np.full(80, 1 / 80)
+    assert_same(found, (*_smo.solve(sparse_rows(A, d), x, g, 0.1, 1e-9, 10_000), x))
+
+
+@pytest.mark.parametrize(
+    ("starts", "columns"),
+    [
+        ([0, 1, 2], [1, 2]),
+        ([0, 1, 2], [1, -1]),
+        ([0, 1, 2], [0, 0]),
+        ([0, 2, 2], [1, 1]),
+    ],
+)
+def test_what_is_no_csr_matrix_is_refused(starts, columns):
+    rows = SparseRows(np.array(starts), np.array(columns), np.ones(2), np.ones(2))
+    with pytest.raises(ValueError, match="columns of a sparse matrix must ascend in"):
+        _smo.solve(rows, np.full(2, 0.5), np.zeros(2), 1.0, 1e-9, 10)
+
+
+def test_arrays_of_a_sparse_matrix_must_fit_together():
+    with pytest.raises(ValueError, match=r"has 3 starts, .* got 2 starts, 1 col"):
+        SparseRows(np.array([0, 1]), np.array([1]), np.ones(1), np.ones(2))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_values_of_the_weight_step_equal_reference(rng, n_threads):
+    A, d, _ = sparse_problem(rng, 400, 3000, "general")
+    Y = rng.normal(size=(7, 400))
+    rows = sparse_rows(A, d).hadamard(Y, 2.5, n_threads)
+    expected = 2.5 * (A.toarray() + np.diag(d)) * (Y.T @ Y)
+    found = np.stack([rows.row_array(i) for i in range(400)])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(rows.diagonal, np.diag(expected), rtol=1e-13)
+    one = sparse_rows(A, d).hadamard(Y, 2.5, 1)
+    np.testing.assert_array_equal(found[5], one.row_array(5))
+
+
+@pytest.mark.parametrize(
+    "kind", [sparse.csr_array, sparse.coo_array, sparse.csc_matrix]
+)
+def test_solve_qp_takes_sparse_matrices(rng, kind):
+    A, d, p = sparse_problem(rng, 90, 400, "general")
+    Q = A.toarray() + np.diag(d)
+    result = cdsk.solve_qp(kind(Q), p, 0.1, tol=1e-10)
+    assert_optimal(Q, p, 0.1, result, 1e-10)
+    dense = cdsk.solve_qp(Q, p, 0.1, tol=1e-10)
+    assert result.n_iter == dense.n_iter
+    np.testing.assert_allclose(result.x, dense.x, atol=1e-14)
+
+
+def test_sparse_matrix_of_the_user_is_left_as_it_is():
+    # an entry in two parts, an empty row
+    Q = sparse.csr_array(
+        (
+            np.array([1.0, 0.5, 0.5, 1.0]),
+            np.array([0, 1, 1, 0]),
+            np.array([0, 3, 4, 4]),
+        ),
+        shape=(3, 3),
+    )
+    before = Q.data.copy(), Q.indices.copy(), Q.indptr.copy()
+    result = cdsk.solve_qp(Q, np.array([0.0, 1.0, 5.0]))
+    dense = cdsk.solve_qp(
+        [[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [0, 1, 5]
+    )
+    np.testing.assert_array_equal(result.x, dense.x)
+    assert_same((Q.data, Q.indices, Q.indptr), before)
+
+
+def test_interrupt_ends_a_long_sparse_solve(rng, interrupt_after):
+    # a long chain moves weight by one place at a time
+    n = 20_000
+    off = np.full(n - 1, -1.0)
+    A = sparse.csr_array(sparse.diags_array([off, off], offsets=[-1, 1]))
+    d, p = np.full(n, 2.0), np.linspace(0, 1e-3, n) ** 2
+    x = np.full(n, 1 / n)
+    g = p + 2 * (A @ x + d * x)
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.3):
+        _smo.solve(sparse_rows(A, d), x, g, 10 / n, 0.0, 10**9)
+    # consistent, though it was cut short
+    np.testing.assert_allclose(g, p + 2 * (A @ x + d * x), atol=1e-12)
+    assert abs(x.sum() - 1) < 1e-9
+
+
+# ---------------------------------------------------------------- symmetry
+
+
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 200])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_asymmetry_equals_its_definition(rng, dtype, n, n_threads):
+    M = rng.normal(size=(n, n)).astype(dtype)
+    wide = M.astype(np.float64)
+    expected = np.abs(wide).max(), np.abs(wide - wide.T).max()
+    assert asymmetry(M, n_threads) == expected
+    M += M.T.copy()
+    assert asymmetry(M, n_threads) == (np.abs(M).max(), 0.0)
+    for place in [(0, 0), (n - 1, 0), (0, n - 1), (n // 2, n // 3)]:
+        for value in (np.nan, np.inf, -np.inf):
+            other = M.copy()
+            other[place] = value
+            assert asymmetry(other, n_threads)[0] == np.inf

@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs, make_circles
 
 import cdsk
 import reference
-from cdsk import _smo
+from cdsk import _runtime, _smo
 from cdsk._kernels.dense import DenseKernel, DenseSimilarity
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
@@ -179,6 +179,45 @@ def test_kernel_members_equal_those_of_the_dense_one(case, rng):
         np.testing.assert_array_equal(kernel.row(i), K[i])
         np.testing.assert_array_equal(kernel.rows().row_array(i), K[i])
     assert kernel.n_negative == 0
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_weight_rows_equal_those_of_the_dense_kernel(case, rng, n_threads):
+    kernel = truncated(*case, factor=2.0)
+    kernel.n_threads = n_threads
+    vectors = rng.normal(size=(3, kernel.n))
+    dense = DenseKernel(kernel.as_array(), 1).weight_rows(vectors, 7.0)
+    found = kernel.weight_rows(vectors, 7.0)
+    assert isinstance(found, SparseRows)  # not made row by row
+    for i in range(kernel.n):
+        np.testing.assert_allclose(
+            found.row_array(i), dense.row_array(i), rtol=1e-12, atol=1e-12
+        )
+    np.testing.assert_allclose(found.diagonal, dense.diagonal, rtol=1e-14)
+
+
+def test_weight_step_equals_that_of_the_dense_kernel(case):
+    kernel = truncated(*case)
+    n = kernel.n
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(2, n))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    sparse_one, dense_one = (
+        WeightProblem(k, vectors, 0.3 * n)
+        for k in (kernel, DenseKernel(kernel.as_array(), 1))
+    )
+    found = sparse_one.solve(np.full(n, 1 / n), 1e-6)
+    expected = dense_one.solve(np.full(n, 1 / n), 1e-6)
+    assert found.gap <= 1e-6
+    value, other = (dense_one.merit(w.alpha) for w in (found, expected))
+    assert abs(value - other) <= 2e-6 * dense_one.scale
+
+
+def test_too_little_memory_for_the_weight_step(rng, monkeypatch):
+    kernel = truncated(rng.normal(size=(50, 2)), 5)
+    monkeypatch.setattr(_runtime, "available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match="The matrix of the weight step needs"):
+        kernel.weight_rows(np.ones((2, 50)), 1.0)
 
 
 def both(kernel, weights, penalty):

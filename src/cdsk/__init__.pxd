@@ -17,4 +17,7 @@ from cdsk._kernel cimport (
     cdsk_similarity_f32,
     cdsk_similarity_f64,
 )
-from cdsk._smo cimport cdsk_solve_qp
+from cdsk._smo cimport (
+    cdsk_solve_qp,
+    cdsk_solve_qp_csr,
+)

@@ -47,9 +47,9 @@ cdef class CachedRows(RowSource):
 cdef struct sparse_matrix:
     Py_ssize_t n
     const Py_ssize_t* starts     # (n + 1,)
-    const Py_ssize_t* columns
+    const int* columns           # ascending in each row, without the diagonal
     const double* values
-    const double* diagonal
+    const double* diagonal       # (n,)
 
 
 cdef class SparseRows(RowSource):

@@ -19,11 +19,12 @@ class CachedRows(RowSource):
 class SparseRows(RowSource):
     def __init__(
         self,
-        starts: NDArray[np.intp],
-        columns: NDArray[np.intp],
+        starts: NDArray[np.integer],
+        columns: NDArray[np.integer],
         values: Array,
         diagonal: Array,
     ) -> None: ...
+    def hadamard(self, vectors: Array, scale: float, n_threads: int) -> SparseRows: ...
 
 class HadamardRows(RowSource):
     def __init__(self, rows: RowSource, vectors: Array, scale: float) -> None: ...
@@ -36,6 +37,7 @@ class NegativeRows:
 class AbsoluteRows(RowSource):
     def __init__(self, rows: RowSource, negative: NegativeRows) -> None: ...
 
+def asymmetry(matrix: NDArray[np.floating], n_threads: int) -> tuple[float, float]: ...
 def clipped_pairs(
     rows: RowSource,
     negative_rows: NegativeRows,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows of a symmetric matrix, all that the QP solver sees (tests/test_smo.py).
 
-    StoredRows       of a matrix in memory
-    SparseRows       of a sparse matrix
+    StoredRows       of a matrix in memory; asymmetry tells how far it is from symmetric
+    SparseRows       of a sparse matrix, or a multiple of its product K o (Y' Y)
     CachedRows       of another source, some of them kept
     HadamardRows     of a multiple of K o (Y' Y)
 
@@ -23,8 +23,12 @@ spectral step, which makes tens of passes over K.
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from cython cimport floating
+from cython.parallel cimport prange
+from libc.math cimport HUGE_VAL, fabs
 
 from cdsk._simd cimport cdsk_simd, cdsk_simd_select
+from cdsk._threads cimport useful_threads
 
 cdef const cdsk_simd* simd = cdsk_simd_select()
 
@@ -75,6 +79,63 @@ cdef class StoredRows(RowSource):
         self.diagonal = np.ascontiguousarray(np.diagonal(matrix), dtype=np.float64)
         self.row = _stored_row
         self.user = &self.matrix
+
+
+# Rows and columns compared at once: in a near cache, and few pages apart.
+cdef enum:
+    TILE = 64
+
+# Entries between two looks at pending signals: some 100 ms on one core.
+cdef Py_ssize_t COMPARED = 100_000_000
+
+
+cdef void _compare_with_transpose(
+    const floating* M, Py_ssize_t n, Py_ssize_t first,
+    double* largest, double* difference,
+) noexcept nogil:
+    """For TILE rows from the first one, and the columns from there on."""
+    cdef floating[TILE * TILE] transpose
+    cdef double size = 0.0, other_size = 0.0, apart = 0.0, above, below, between
+    cdef double rest = 0.0    # NaN as soon as an entry is not finite
+    cdef Py_ssize_t i, j, columns, tile = first, rows = min(n - first, TILE)
+    cdef const floating* row
+    while tile < n:
+        columns = min(n - tile, TILE)
+        for j in range(columns):
+            row = M + (tile + j) * n + first
+            for i in range(rows):
+                transpose[i * TILE + j] = row[i]
+        for i in range(rows):
+            row = M + (first + i) * n + tile
+            for j in range(columns):
+                above, below = row[j], transpose[i * TILE + j]
+                rest += 0.0 * above + 0.0 * below
+                between, above, below = fabs(above - below), fabs(above), fabs(below)
+                apart = between if between > apart else apart
+                size = above if above > size else size
+                other_size = below if below > other_size else other_size
+        tile += TILE
+    largest[0] = max(size, other_size) if rest == 0.0 else HUGE_VAL
+    difference[0] = apart
+
+
+def asymmetry(const floating[:, ::1] matrix, int n_threads):
+    """Largest |M_ij|, infinite if one is not finite, and largest |M_ij - M_ji|."""
+    cdef Py_ssize_t n = matrix.shape[0], strip, first, end
+    cdef Py_ssize_t n_strips = (n + TILE - 1) // TILE
+    cdef Py_ssize_t together = max(1, COMPARED // (TILE * n))
+    cdef double[:, ::1] found = np.empty((2, n_strips))
+    for first in range(0, n_strips, together):
+        end = min(first + together, n_strips)
+        for strip in prange(
+            first, end, nogil=True, schedule="dynamic",
+            num_threads=useful_threads(n_threads, <double> n * n),
+        ):
+            _compare_with_transpose(
+                &matrix[0, 0], n, strip * TILE, &found[0, strip], &found[1, strip]
+            )
+        PyErr_CheckSignals()
+    return np.max(found[0]), np.max(found[1])
 
 
 cdef const double* _cached_row(
@@ -135,25 +196,81 @@ cdef const double* _sparse_row(
 
 
 cdef class SparseRows(RowSource):
-    """Rows of a sparse matrix in CSR form whose diagonal is stored apart."""
+    """Rows of a sparse matrix in CSR form whose diagonal is stored apart.
+
+    Columns of 32 bits are not copied.
+    """
 
     def __cinit__(
         self,
-        const Py_ssize_t[::1] starts,        # (n + 1,) in
-        const Py_ssize_t[::1] columns,    # (n_entries,) in
+        starts,                           # (n + 1,) in, integers
+        columns,                          # (n_entries,) in, integers below n < 2^31
         const double[::1] values,         # (n_entries,) in
         const double[::1] diagonal,       # (n,) in
     ):
-        self.owner = starts, columns, values, diagonal
+        cdef const Py_ssize_t[::1] first = np.ascontiguousarray(starts, dtype=np.intp)
+        cdef const int[::1] places = np.ascontiguousarray(columns, dtype=np.intc)
+        self.owner = first, places, values, diagonal
         self.n = self.matrix.n = diagonal.shape[0]
-        self.matrix.starts = &starts[0]
+        if first.shape[0] != self.n + 1 or not (
+            first[self.n] == places.shape[0] == values.shape[0]
+        ):
+            raise ValueError(
+                f"a sparse matrix of {self.n} rows has {self.n + 1} starts, the last "
+                "of which is the number of its columns and values; got "
+                f"{first.shape[0]} starts, {places.shape[0]} columns and "
+                f"{values.shape[0]} values"
+            )
+        self.matrix.starts = &first[0]
         # a matrix without entries has no first one
-        self.matrix.columns = &columns[0] if columns.shape[0] else NULL
+        self.matrix.columns = &places[0] if places.shape[0] else NULL
         self.matrix.values = &values[0] if values.shape[0] else NULL
         self.matrix.diagonal = &diagonal[0]
         self.diagonal = np.asarray(diagonal)
         self.row = _sparse_row
         self.user = &self.matrix
+
+    def hadamard(self, const double[:, ::1] vectors, double scale, int n_threads):
+        """``SparseRows`` of scale * K o (Y' Y), all values made at once."""
+        cdef Py_ssize_t n = self.n, c = vectors.shape[0]
+        cdef Py_ssize_t n_entries = self.matrix.starts[n], first, end, i
+        # the vector of a point in one piece, as points come in no order
+        cdef const double[:, ::1] Y = np.ascontiguousarray(np.asarray(vectors).T)
+        cdef double[::1] values = np.empty(n_entries)
+        cdef int threads = useful_threads(n_threads, <double> n_entries * c)
+        cdef Py_ssize_t strip = max(1, HADAMARD_STRIP * n // (n_entries * c + 1))
+        for first in range(0, n if n_entries else 0, strip):
+            end = min(first + strip, n)
+            for i in prange(
+                first, end, nogil=True, schedule="dynamic", chunksize=256,
+                num_threads=threads,
+            ):
+                _hadamard_entries(&self.matrix, i, &Y[0, 0], c, scale, &values[0])
+            PyErr_CheckSignals()
+        starts, columns, _, _ = self.owner
+        diagonal = scale * self.diagonal * np.einsum("ln,ln->n", vectors, vectors)
+        return SparseRows(starts, columns, values, diagonal)
+
+
+# Multiplications between two looks at pending signals: some 100 ms on one core.
+cdef Py_ssize_t HADAMARD_STRIP = 50_000_000
+
+
+cdef void _hadamard_entries(
+    const sparse_matrix* K, Py_ssize_t i, const double* Y, Py_ssize_t c, double scale,
+    double* values,
+) noexcept nogil:
+    """Row i of scale * K o (Y' Y); the sum has one order from both ends."""
+    cdef const double* y_i = Y + i * c
+    cdef const double* y_j
+    cdef double product
+    cdef Py_ssize_t k, m
+    for k in range(K.starts[i], K.starts[i + 1]):
+        y_j = Y + K.columns[k] * c
+        product = 0.0
+        for m in range(c):
+            product += y_i[m] * y_j[m]
+        values[k] = scale * K.values[k] * product
 
 
 cdef const double* _hadamard_row(

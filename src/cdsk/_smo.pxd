@@ -25,3 +25,23 @@ cdef int cdsk_solve_qp(
     double* gap,                  # out
     Py_ssize_t* n_iter,           # out
 ) noexcept nogil
+
+# The same steps for a sparse Q in CSR form, at O(k) each for rows of k entries. Columns
+# ascend in each row, every pair (i, j) is there as (j, i) too, and the diagonal is
+# apart; anything else but symmetry is refused with -1.
+cdef int cdsk_solve_qp_csr(
+    Py_ssize_t n,
+    const Py_ssize_t* indptr,     # (n + 1,) in, where rows begin and end
+    const int* indices,           # (indptr[n],) in, columns, without the diagonal
+    const double* values,         # (indptr[n],) in
+    const double* diagonal,       # (n,) in, of Q
+    const double* p,              # (n,) in
+    double upper,                 # more than 1 means 1
+    double tol,                   # absolute KKT gap
+    Py_ssize_t max_iter,
+    double* x,                    # (n,) in/out, feasible start and solution
+    double* gradient,             # (n,) out, p + 2Qx
+    double* work,                 # (3 n + 64,) scratch
+    double* gap,                  # out
+    Py_ssize_t* n_iter,           # out
+) noexcept nogil

@@ -11,7 +11,11 @@ from itertools import combinations_with_replacement
 from operator import ge, gt, le
 
 import numpy as np
+from scipy import sparse
 from sklearn import utils
+
+from cdsk._rows import asymmetry
+from cdsk._threads import resolve_n_threads
 
 # Squared bandwidths and their inverses must be ordinary numbers.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
@@ -200,13 +204,18 @@ def check_simplex_point(values, n, upper, name):
 
 
 def check_symmetric_matrix(M, name):
-    """Return M as C-contiguous float32 or float64: square and symmetric."""
-    M = check_points(M, name)
+    """Return M as C-contiguous float32 or float64: finite, square and symmetric."""
+    given, M = M, check_points(M, name, ensure_all_finite=False)
     n = len(M)
+    if M.shape == (n, n):
+        # one compiled pass for what nearly always holds
+        largest, difference = asymmetry(M, resolve_n_threads(None))
+        if difference <= _tolerance(M.dtype, largest) < np.inf:
+            return M
+    M = check_points(given, name)
     if M.shape != (n, n):
         raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
-    # What rounding leaves of a user's own symmetrisation.
-    tolerance = 1e3 * np.finfo(M.dtype).eps * max(float(M.max()), -float(M.min()))
+    tolerance = _tolerance(M.dtype, max(float(M.max()), -float(M.min())))
     # tiles: two of them fit a cache, and no second n x n array is made
     for i, j in combinations_with_replacement(range(0, n, _TILE), 2):
         rows, columns = slice(i, i + _TILE), slice(j, j + _TILE)
@@ -219,6 +228,35 @@ def check_symmetric_matrix(M, name):
                 f"{float(M[j, i])!r} at ({j}, {i})."
             )
     return M
+
+
+def check_symmetric_sparse(M, name):
+    """Return a sparse M as a new float64 CSR array with sorted columns, each once."""
+    if M.ndim != 2 or M.shape[0] != M.shape[1]:
+        raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
+    if M.shape[0] == 0:
+        raise ValueError(f"{name} must have a row at least; got shape {M.shape}.")
+    if M.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers; got the dtype {M.dtype}.")
+    eps = np.finfo(M.dtype if M.dtype.kind == "f" else np.float64).eps
+    M = sparse.csr_array(M, dtype=np.float64, copy=True)
+    M.sum_duplicates()
+    if not np.isfinite(M.data).all():
+        raise ValueError(f"{name} must hold finite numbers; got NaN or infinity.")
+    difference = abs(M - M.T).tocoo()
+    if difference.nnz and difference.data.max() > 1e3 * eps * np.abs(M.data).max():
+        worst = np.argmax(difference.data)
+        i, j = int(difference.row[worst]), int(difference.col[worst])
+        raise ValueError(
+            f"{name} must be symmetric; got {float(M[i, j])!r} at ({i}, {j}) and "
+            f"{float(M[j, i])!r} at ({j}, {i})."
+        )
+    return M
+
+
+def _tolerance(dtype, largest):
+    """What rounding leaves of a user's own symmetrisation."""
+    return 1e3 * np.finfo(dtype).eps * largest
 
 
 def check_kernel_matrix(K, name="K"):

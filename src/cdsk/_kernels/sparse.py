@@ -113,11 +113,16 @@ class SparseKernel(Kernel):
 
     def rows(self):
         return SparseRows(
-            self.matrix.indptr.astype(np.intp, copy=False),
-            self.matrix.indices.astype(np.intp, copy=False),
-            self.matrix.data,
-            self.diagonal,
+            self.matrix.indptr, self.matrix.indices, self.matrix.data, self.diagonal
         )
+
+    def weight_rows(self, vectors, scale):
+        check_memory(
+            8 * (self.matrix.nnz + vectors.size),
+            "The matrix of the weight step",
+            "Use fewer points or neighbours.",
+        )
+        return self.rows().hadamard(vectors, scale, self.n_threads)
 
     def as_array(self):
         check_memory(8 * self.n**2, "The kernel as a full matrix", "Use fewer points.")

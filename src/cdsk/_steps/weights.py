@@ -7,8 +7,8 @@ With G = Y Y' for unit rows Y and the paper's lambda as ``penalty``,
     subject to  sum(a) = 1,  0 <= a_i <= 1 / penalty,
 
 where |K| is K itself if K is semi-definite. Its value at (a, Y) is the merit of the
-alternation. Everything about K is asked as products with vectors and rows made on
-demand: |K| o G is never stored.
+alternation. Everything about K is asked as products with vectors and rows of |K| o G,
+which is stored only where K is sparse.
 """
 
 import warnings
@@ -17,15 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cdsk._rows import CachedRows, HadamardRows
 from cdsk._steps.qp import better_start, descend
 
 # Steps allowed per point. About one is usual from uniform weights.
 _STEPS_PER_POINT = 1000
-
-# Rows of |K| o G that are kept. Digits (n = 1797) asks for 5300 rows, 1100 of which are
-# different ones.
-_CACHE_BYTES = 16 << 20
 
 
 @dataclass
@@ -75,11 +70,10 @@ class WeightProblem:
 
     def solve(self, alpha, tol):
         """Return the optimal ``Weights``, starting from ``alpha`` or a better point."""
-        rows = HadamardRows(self.kernel.absolute_rows(), self.vectors, self.penalty)
         upper = min(1.0 / self.penalty, 1.0)
         alpha, gradient = better_start(alpha, self.q, upper, self.gradient)
         _, gap, n_iter, status = descend(
-            CachedRows(rows, _CACHE_BYTES),
+            self.kernel.weight_rows(self.vectors, self.penalty),
             alpha,
             gradient,
             self.gradient,

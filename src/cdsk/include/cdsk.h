@@ -153,6 +153,23 @@ CDSK_FUNCTION int (*cdsk_solve_qp)(
     double upper, double tol, Py_ssize_t max_iter,
     double *x, double *gradient, double *work, double *gap, Py_ssize_t *n_iter);
 
+/* The same steps, in the same order, for a sparse Q: each costs O(k) for rows of k entries
+ * in place of O(n).
+ *   indptr     (n + 1,) in: the entries of row i are indptr[i] ... indptr[i + 1] - 1;
+ *              indptr[0] = 0, ascending
+ *   indices    (indptr[n],) in, their columns: ascending in each row, each once, without
+ *              the diagonal; both (i, j) and (j, i)
+ *   values     (indptr[n],) in
+ *   diagonal   (n,) in, of Q, zeros included
+ *   work       3 n + 64
+ * The rest, and what is returned, as for cdsk_solve_qp; -1 also where indptr and indices
+ * are not as above. That Q is symmetric is not checked. */
+CDSK_FUNCTION int (*cdsk_solve_qp_csr)(
+    Py_ssize_t n, const Py_ssize_t *indptr, const int *indices, const double *values,
+    const double *diagonal, const double *p, double upper, double tol,
+    Py_ssize_t max_iter, double *x, double *gradient, double *work, double *gap,
+    Py_ssize_t *n_iter);
+
 /* ---------------------------------------------------------------- import */
 
 /* Internal: the pointer inside a capsule of a compiled module, or NULL and ImportError
@@ -240,6 +257,11 @@ CDSK_FUNCTION int cdsk_import(void)
          "double const *, double const *, double, double, Py_ssize_t, double *, double *, "
          "double *, double *, Py_ssize_t *)",
          &cdsk_solve_qp},
+        {"cdsk._smo", "cdsk_solve_qp_csr",
+         "int (Py_ssize_t, Py_ssize_t const *, int const *, double const *, "
+         "double const *, double const *, double, double, Py_ssize_t, double *, double *, "
+         "double *, double *, Py_ssize_t *)",
+         &cdsk_solve_qp_csr},
     };
     size_t i;
     for (i = 0; i < sizeof functions / sizeof functions[0]; i++) {
