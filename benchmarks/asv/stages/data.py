@@ -7,7 +7,13 @@ from sklearn.neighbors import NearestNeighbors
 
 from cdsk import gaussian_gram
 
-from .private import DenseKernel, WeightProblem, spectral_step
+from .private import (
+    DenseKernel,
+    NeighbourGraph,
+    Neighbours,
+    WeightProblem,
+    spectral_step,
+)
 
 CLUSTERS = 10
 LAM = 0.3
@@ -55,3 +61,17 @@ def embedding(kernel, weights=None, start=None):
 def weight_problem(kernel):
     """The first weight step of a fit."""
     return WeightProblem(kernel, embedding(kernel).vectors, kernel.n * LAM)
+
+
+def sparse_weight_problem(n):
+    """A weight step on the neighbour graph of blobs in the plane.
+
+    The embedding is that of their labels, blurred: no spectral step for 10^6 points.
+    """
+    X, y = make_blobs(n, 2, centers=CLUSTERS, random_state=0)
+    neighbours = Neighbours(X, 20)
+    kernel = NeighbourGraph(neighbours).kernel(0.7 * neighbours.scales, 1)
+    vectors = np.equal.outer(np.arange(CLUSTERS), y).astype(np.float64)
+    vectors += 0.3 * np.random.default_rng(0).normal(size=vectors.shape)
+    vectors /= np.linalg.norm(vectors, axis=0)
+    return WeightProblem(kernel, vectors, n * LAM)

@@ -7,12 +7,14 @@ All of them are named here and nowhere else, so that a renaming has one place to
 from cdsk._kernel import simd_level
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._steps import eigen
 from cdsk._steps.embedding import spectral_step
 from cdsk._steps.weights import WeightProblem
 
 __all__ = [
     "DenseKernel",
+    "NeighbourGraph",
     "Neighbours",
     "WeightProblem",
     "eigen",

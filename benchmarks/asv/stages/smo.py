@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The QP of the weight step, rows of K o G made on demand, and one in memory."""
 
+import time
+
 import numpy as np
 
 from cdsk import solve_qp
@@ -37,6 +39,31 @@ class WeightStep:
 
     def track_gap(self, name, tol, n_threads):
         return self.run(tol).gap
+
+
+class SparseWeightStep:
+    """Rows of a neighbour graph; a step should cost the same for any n."""
+
+    timeout = 600
+    params = ([10_000, 100_000, 1_000_000],)
+    param_names = ("n",)
+
+    def setup(self, n):
+        self.problem = data.sparse_weight_problem(n)
+
+    def run(self):
+        return self.problem.solve(data.uniform(self.problem.kernel.n), 1e-4)
+
+    def time_solve(self, n):
+        self.run()
+
+    def track_microseconds_per_step(self, n):
+        began = time.process_time()
+        steps = self.run().n_iter
+        return 1e6 * (time.process_time() - began) / steps
+
+    def track_gap(self, n):
+        return self.run().gap
 
 
 class StoredMatrix:
