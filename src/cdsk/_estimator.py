@@ -17,13 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import Precomputed, find_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._choices.partition import Choice, choose
+from cdsk._choices.partition import SURVEY_ROUNDS, Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
 from cdsk._parameters import check_parameters
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
+from cdsk._steps.eigen import ROUGH, TOLERANCE
 from cdsk._steps.labels import assign_labels, in_order_of_appearance
 from cdsk._steps.start import first_weights
 from cdsk._threads import resolve_n_threads
@@ -308,6 +309,19 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         fits: list[Fit] = []
         weights, partitions = None, []
+        # what several kernels find after one round decides between them; only the
+        # winner is finished
+        several = len(candidates) > 1
+        rounds = min(max_iter, SURVEY_ROUNDS) if several else max_iter
+        eigen_tol = ROUGH if several else TOLERANCE
+
+        def label(kernel, fit):
+            if only_copies:
+                return in_order_of_appearance(
+                    np.unique(X, axis=0, return_inverse=True)[1]
+                )
+            return self._label(kernel, fit, rng)
+
         for candidate in candidates:
             if self.verbose:
                 print(f"[CDSK] kernel: {candidate.name}")
@@ -317,25 +331,27 @@ class CDSK(ClusterMixin, BaseEstimator):
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
             fit = self._alternate(
-                kernel, n_clusters, lam, weights, max_iter, rng, start
+                kernel, n_clusters, lam, weights, rounds, rng, eigen_tol, start
             )
             fits.append(fit)
-            partitions.append(
-                in_order_of_appearance(np.unique(X, axis=0, return_inverse=True)[1])
-                if only_copies
-                else self._label(kernel, fit, rng)
-            )
+            partitions.append(label(kernel, fit))
         names = [candidate.name for candidate in candidates]
         resolved = [fit.resolved for fit in fits]
         choice = choose(names, partitions, n_clusters, resolved)
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
-        if fit.complaint is not None:
-            warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
-        if len(candidates) > 1:
+        if several:
             kernel = candidate.kernel()
+            if fit.resolved and not fit.is_final:
+                fit = self._alternate(
+                    *(kernel, n_clusters, lam, weights, max_iter, rng),
+                    start=fit.first_embedding,
+                )
+                labels = label(kernel, fit)
         else:  # where the data chose, outliers are to be expected
             _warn_of_stray_points(fit.embedding.stray, kernel.remedy)
+        if fit.complaint is not None:
+            warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
 
         self.labels_ = labels
         self.weights_ = fit.weights
@@ -596,7 +612,17 @@ class CDSK(ClusterMixin, BaseEstimator):
             random_state=rng,
         )
 
-    def _alternate(self, kernel, n_clusters, lam, weights, max_iter, rng, start=None):
+    def _alternate(
+        self,
+        kernel,
+        n_clusters,
+        lam,
+        weights,
+        max_iter,
+        rng,
+        eigen_tol=TOLERANCE,
+        start=None,
+    ):
         return alternate(
             kernel,
             n_clusters,
@@ -607,6 +633,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             qp_tol=self.qp_tol,
             eigen_solver=self.eigen_solver,
             rng=rng,
+            eigen_tol=eigen_tol,
             start=start,
             report=_print_round if self.verbose else None,
         )

@@ -140,6 +140,13 @@ class Similarity(ABC):
         Points i and j are joined where S_ij > NEGLIGIBLE_EDGE min(degree_i, degree_j).
         """
 
+    def without_fringe(self, fewest: float) -> "Similarity":
+        """The similarity without groups of fewer points that hardly anything joins.
+
+        Their points are isolated then. A kernel that has no such notion is unchanged.
+        """
+        return self
+
     @abstractmethod
     def nearest(self, points: Indices, candidates: Indices) -> Indices:
         """For each index in ``points`` the nearest one in ``candidates``."""
@@ -152,6 +159,10 @@ class Similarity(ABC):
     def inverse(self, shift: float) -> Product:
         """Product with ((1 + shift) I - D^-1/2 S D^-1/2)^-1."""
         raise TypeError(f"{type(self).__name__} cannot be factorised")
+
+    def preconditioner(self) -> Product | None:
+        """Product with about the inverse of I - D^-1/2 S D^-1/2, if there is one."""
+        return None
 
 
 class Votes(Protocol):

@@ -19,12 +19,23 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from cdsk._graph import product
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
 from cdsk._kernels.neighbours import nearest_among
 from cdsk._linalg.banded import BandOrder
 from cdsk._linalg.eigsh import largest_eigenvalue
+from cdsk._linalg.multilevel import Multilevel
 from cdsk._rows import SparseRows
 from cdsk._runtime import check_memory
+
+
+# Edges below this part of the median degree do not join the fringe to the rest, which is
+# at most a quarter of the points: more are no fringe. docs/notes/2026-11-17-large.md.
+_WEAK = 1e-4
+_LARGEST_FRINGE = 0.25
+
+# Added to the Laplacian of a preconditioner, which is singular.
+_SHIFT = 1e-8
 
 
 class NeighbourGraph:
@@ -80,6 +91,13 @@ def _with_values(pattern, values):
     return sparse.csr_array(parts, shape=pattern.shape)
 
 
+def _product(matrix, vectors, n_threads):
+    """A symmetric sparse matrix times each vector (m, n)."""
+    block = np.ascontiguousarray(vectors.T)
+    image = product(matrix.indptr, matrix.indices, matrix.data, block, n_threads)
+    return np.ascontiguousarray(image.T)
+
+
 class SparseKernel(Kernel):
     """A symmetric non-negative sparse K.
 
@@ -109,7 +127,7 @@ class SparseKernel(Kernel):
         return np.ones(self.n)
 
     def product(self, vectors):
-        return np.ascontiguousarray((self.matrix @ vectors.T).T)
+        return _product(self.matrix, vectors, self.n_threads)
 
     def rows(self):
         return SparseRows(
@@ -146,7 +164,8 @@ class SparseSimilarity(Similarity):
 
     Besides products it offers solves with a shifted matrix: where eigenvalues crowd at
     1, as in narrow kernels on data of few dimensions, products alone need thousands of
-    passes, a factorisation a handful of solves.
+    passes, a factorisation a handful of solves. Where that would be too large there is
+    an approximate inverse.
     """
 
     is_sparse = True
@@ -156,6 +175,8 @@ class SparseSimilarity(Similarity):
         self.n_threads = kernel.n_threads
         self.remedy = kernel.remedy
         self._kernel = kernel
+        self._weights = weights
+        self._penalty = penalty
         K = kernel.matrix
         a_i, a_j = _at_ends(K, weights)
         # >= 0 for weights up to 1 / penalty, but for rounding
@@ -167,15 +188,27 @@ class SparseSimilarity(Similarity):
         self._normalised = _with_values(K, values * (root_i * root_j))
 
     def normalised_product(self, vectors):
-        return np.ascontiguousarray((self._normalised @ vectors.T).T)
+        return _product(self._normalised, vectors, self.n_threads)
 
     def components(self):
-        edges = self._matrix.tocoo()
-        smaller = np.minimum(self.degrees[edges.row], self.degrees[edges.col])
-        kept = edges.data > NEGLIGIBLE_EDGE * smaller
-        graph = sparse.coo_array(
-            (edges.data[kept], (edges.row[kept], edges.col[kept])), shape=edges.shape
-        )
+        i, j = _at_ends(self._matrix, self.degrees)
+        return self._joined_above(NEGLIGIBLE_EDGE * np.minimum(i, j))
+
+    def without_fringe(self, fewest):
+        if fewest <= 1:
+            return self
+        _, group = self._joined_above(_WEAK * np.median(self.degrees))
+        fringe = (np.bincount(group)[group] < fewest) & ~self.isolated
+        if not 0 < np.count_nonzero(fringe) <= _LARGEST_FRINGE * self.n:
+            return self
+        kernel = self._kernel.restricted_to(~fringe)
+        return SparseSimilarity(kernel, self._weights, self._penalty)
+
+    def _joined_above(self, weakest):
+        """Number and labels of the components of the edges above a bound."""
+        kept = (self._matrix.data > weakest).astype(np.int8)
+        graph = _with_values(self._matrix, kept).copy()
+        graph.eliminate_zeros()
         return connected_components(graph, directed=False)
 
     def nearest(self, points, candidates):
@@ -188,3 +221,6 @@ class SparseSimilarity(Similarity):
 
     def inverse(self, shift):
         return self._kernel.order.factorise(1.0 + shift, -self._normalised.data)
+
+    def preconditioner(self):
+        return Multilevel(self._normalised, self.degrees, _SHIFT, self.n_threads)

@@ -58,7 +58,12 @@ class BandOrder:
         fits = available is None or 8 * n * (self.width + 1) <= (
             _PART_OF_MEMORY * available
         )
-        return n * float(self.width) ** 2 <= MOST_OPERATIONS and fits
+        return self.operations <= MOST_OPERATIONS and fits
+
+    @property
+    def operations(self):
+        """Of a factorisation."""
+        return len(self.order) * float(self.width) ** 2
 
     @property
     def cost_in_products(self):

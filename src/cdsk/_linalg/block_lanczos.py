@@ -63,7 +63,16 @@ def _norms(residuals, values):
 
 
 def leading_by_block_lanczos(
-    product, start, k, *, known, tol, max_steps, n_threads, in_pace=False
+    product,
+    start,
+    k,
+    *,
+    known,
+    tol,
+    max_steps,
+    n_threads,
+    precondition=None,
+    in_pace=False,
 ):
     """Find the k leading eigenpairs orthogonal to ``known``.
 
@@ -83,6 +92,9 @@ def leading_by_block_lanczos(
         Most products with a block; the residuals tell if it ended the search.
     n_threads : int
         Number of threads; the result does not depend on it.
+    precondition : callable, default=None
+        ``precondition(vectors)`` approximates the inverse of a multiple of I - A. The
+        method is then that of Davidson.
     in_pace : bool
         Whether to give up, after a quarter of the products or later, as soon as the
         logarithm of the residuals falls too slowly to reach that of tol in max_steps.
@@ -94,7 +106,8 @@ def leading_by_block_lanczos(
     projected = inner(basis, image, n_threads)
     n_products = 1
     while True:
-        hard = n_products >= _PATIENCE
+        # the images of preconditioned residuals are of no use
+        hard = n_products >= _PATIENCE and precondition is None
         most = max(4 * width, _LARGE_BASIS_SIZE if hard else _BASIS_SIZE)
         stride = 4 if hard else 1
 
@@ -119,6 +132,8 @@ def leading_by_block_lanczos(
 
         so_far = n_products
         block = residuals[too_large]
+        if precondition is not None:
+            block = precondition(block)
         for _ in range(stride):
             block = _orthonormal(block, (known, basis), n_threads)
             if not len(block):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdsk._steps.eigen import TOLERANCE
 from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.weights import WeightProblem
 
@@ -37,6 +38,11 @@ class Fit:
     def resolved(self):
         """Whether the eigenvectors of the embedding were found."""
         return self.embedding.complaint is None
+
+    @property
+    def is_final(self):
+        """Whether the rounds converged, and the eigenvectors as far as ever."""
+        return self.complaint is None and self.embedding.residual <= TOLERANCE
 
 
 @dataclass
@@ -63,6 +69,7 @@ def alternate(
     qp_tol,
     eigen_solver,
     rng,
+    eigen_tol=TOLERANCE,
     start=None,
     report=None,
 ):
@@ -75,7 +82,9 @@ def alternate(
 
     def iterate(weights, start):
         similarity = kernel.similarity(weights, penalty)
-        embedding = spectral_step(similarity, n_clusters, rng, start, eigen_solver)
+        embedding = spectral_step(
+            similarity, n_clusters, rng, start, eigen_solver, eigen_tol
+        )
         problem = WeightProblem(kernel, embedding.vectors, penalty)
         return embedding, problem, problem.merit(weights)
 

@@ -7,8 +7,10 @@
            then, if that is cheap, on ((1 + s) I - A)^-1, which pulls apart the
            eigenvalues that crowd at 1
 "block"    block Lanczos on A
+"levels"   the same, its residuals smoothed by a hierarchy of smaller graphs
 "auto"     "dense" for small problems and for those that want a large part of the
-           spectrum; else "eigsh" where S is sparse, "block" where K is in memory
+           spectrum; else "block" where K is in memory; where S is sparse "eigsh" if a
+           factorisation is cheap, "levels" if not
 =========  =============================================================================
 
 Whoever solves, the certificate is the same: components of the graph are known and left
@@ -31,10 +33,13 @@ from cdsk._linalg.dense import largest_eigenpairs
 from cdsk._linalg.eigsh import leading_by_eigsh
 from cdsk._runtime import check_memory
 
-SOLVERS = ("auto", "eigsh", "block", "dense")
+SOLVERS = ("auto", "eigsh", "block", "levels", "dense")
 
-# Accuracy of the eigenvectors: the norm of A v - theta v.
+# Accuracy of the eigenvectors: the norm of A v - theta v. Where candidates are compared
+# less will do for the solvers that take longer for more: labels change by less than
+# 0.1 % (docs/notes/2026-11-17-large.md).
 TOLERANCE = 1e-6
+ROUGH = 1e-4
 
 # Up to here, or for more than this part of the spectrum, a dense solver is as quick as
 # any.
@@ -44,6 +49,7 @@ DENSE_PART = 1 / 5
 # Products with a vector, and with a block, before a spectral step is given up.
 MOST_PRODUCTS = 5000
 MOST_BLOCK_PRODUCTS = 1000
+_MOST_CYCLES = 200
 
 # Basis vectors of eigsh on A, per wanted one and at least. Measured, 10 000 images of
 # MNIST, ten wanted: 30, 60 and 100 need the same time where clusters are seen, and more
@@ -59,7 +65,9 @@ _INVERSE_TOLERANCE = 1e-10
 _MOST_SOLVES = 1000
 
 
-def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
+def leading_eigenpairs(
+    similarity, known, k, *, solver, rng, tol=TOLERANCE, start=None
+):
     """The k leading ``Eigenpairs`` beyond the ``known`` vectors.
 
     ``start`` are those of a similar problem.
@@ -71,7 +79,20 @@ def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
     old = known[:0] if start is None else start.vectors[:k]
     guesses = np.concatenate([old, rng.standard_normal((k + GUARDS - len(old), n))])
     options = {"known": known, "n_threads": similarity.n_threads}
-    if solver == "block" or (solver == "auto" and not similarity.is_sparse):
+    if solver == "auto":
+        solver = _fitting_solver(similarity)
+    if solver == "levels":
+        smooth = similarity.preconditioner()
+        guesses[len(old) :] = smooth(guesses[len(old) :])
+        return leading_by_block_lanczos(
+            similarity.normalised_product,
+            *(guesses, k),
+            tol=tol,
+            max_steps=_MOST_CYCLES,
+            precondition=smooth,
+            **options,
+        )
+    if solver == "block":
         return leading_by_block_lanczos(
             similarity.normalised_product,
             *(guesses, k),
@@ -82,6 +103,12 @@ def leading_eigenpairs(similarity, known, k, *, solver, rng, start=None):
     # what was too hard for products will be so again
     inverted = start is not None and start.inverted
     return _by_eigsh(similarity, guesses, k, inverted, rng=rng, **options)
+
+
+def _fitting_solver(similarity):
+    if not similarity.is_sparse:
+        return "block"
+    return "levels" if similarity.cost_of_inverse is None else "eigsh"
 
 
 def _dense(similarity, known, k):

@@ -9,7 +9,9 @@ eigen.py finds the others.
 
 Points that belong to no component in use (isolated ones, and the components beyond the
 c largest) are *stray*: they have no similarity to judge by and take the row of their
-nearest neighbour.
+nearest neighbour. So is the *fringe*: groups that are tiny beside the mean cluster and
+joined to it by next to nothing. There are the more of them the more points there are,
+and each would be a leading eigenvector of its own.
 """
 
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ import numpy as np
 from cdsk._linalg.block_lanczos import Eigenpairs
 from cdsk._linalg.dense import fixed_sign
 from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
+
+# Fewer points than this part of the mean cluster are no cluster.
+_SMALLEST_GROUP = 0.005
 
 
 @dataclass
@@ -34,6 +39,8 @@ class Embedding:
     # largest norm of A v - theta v
     residual: float
     n_products: int
+    # what the residual was to be
+    tol: float
     # whether a point took the row of its nearest neighbour (n,)
     stray: np.ndarray
     # the pairs beyond the components', a start for a similar problem
@@ -49,19 +56,25 @@ class Embedding:
     @property
     def complaint(self):
         """What to warn of if the eigenvectors were not resolved, else None."""
-        if self.residual <= TOLERANCE:
+        if self.residual <= self.tol:
             return None
         return (
             f"The spectral step did not converge: residual {self.residual:.1e} after "
-            f"{self.n_products} products, expected at most {TOLERANCE:.0e}."
+            f"{self.n_products} products, expected at most {self.tol:.0e}."
         )
 
 
-def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
+def spectral_step(
+    similarity, n_clusters, rng, start=None, solver="auto", tol=TOLERANCE
+):
     """Return the ``Embedding`` of a ``Similarity``.
 
-    ``start`` is the embedding of a similar problem, used as a first guess.
+    ``start`` is the embedding of a similar problem, used as a first guess; ``tol`` the
+    largest residual of an eigenvector.
     """
+    similarity = similarity.without_fringe(
+        _SMALLEST_GROUP * similarity.n / n_clusters
+    )
     known, used = _component_vectors(similarity, n_clusters)
     if not used.any():
         raise ValueError(
@@ -77,6 +90,7 @@ def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
             n_clusters - len(known),
             solver=solver,
             rng=rng,
+            tol=tol,
             start=None if start is None else start.solution,
         )
         values = np.concatenate([values, found.values])
@@ -88,6 +102,7 @@ def spectral_step(similarity, n_clusters, rng, start=None, solver="auto"):
         eigenvalues=values,
         residual=0.0 if found is None else float(found.residuals.max()),
         n_products=0 if found is None else found.n_products,
+        tol=tol,
         stray=~used,
         solution=found,
         n_clipped=similarity.n_clipped,

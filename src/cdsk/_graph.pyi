@@ -1,0 +1,12 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int32] | NDArray[np.int64]
+
+def product(
+    starts: Index, columns: Index, values: Array, block: Array, n_threads: int
+) -> Array: ...
+def aggregate(
+    starts: Index, columns: Index, values: Array, strength: float
+) -> tuple[NDArray[np.intc], int]: ...

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse symmetric matrices as graphs (tests/test_multilevel.py).
+
+    product(...)      the matrix times a block of vectors
+    aggregate(...)    groups of strongly joined neighbours
+
+A row is summed by one thread in the order of its entries: the result does not depend on
+the number of threads.
+"""
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.math cimport fmax, fmin
+
+from cdsk._threads cimport useful_threads
+
+ctypedef fused index:
+    int
+    long long
+
+# Multiplications between two looks at pending signals: some 300 ms on one core.
+cdef double STRIP = 2e8
+
+
+cdef void multiply_row(
+    const index* columns, const double* values, Py_ssize_t count,
+    const double* block, Py_ssize_t m, double* out,
+) noexcept nogil:
+    cdef Py_ssize_t entry, l
+    cdef const double* source
+    cdef double value
+    for l in range(m):
+        out[l] = 0.0
+    for entry in range(count):
+        value = values[entry]
+        source = block + columns[entry] * m
+        for l in range(m):
+            out[l] += value * source[l]
+
+
+def product(
+    const index[::1] starts,      # (n_rows + 1,) in, CSR
+    const index[::1] columns,     # (n_entries,) in
+    const double[::1] values,     # (n_entries,) in
+    const double[:, ::1] block,   # (n_columns, m) in
+    int n_threads,
+):
+    """Return the matrix times the columns of the block (n_rows, m)."""
+    cdef Py_ssize_t n = starts.shape[0] - 1, m = block.shape[1]
+    cdef Py_ssize_t i, begin, end, strip
+    cdef double work
+    cdef double[:, ::1] out = np.zeros((n, m))
+    if n == 0 or m == 0 or values.shape[0] == 0:
+        return np.asarray(out)
+    work = <double> values.shape[0] * m / n
+    strip = max(1, <Py_ssize_t> (STRIP / work))
+    for begin in range(0, n, strip):
+        end = min(begin + strip, n)
+        for i in prange(
+            begin, end, nogil=True, schedule="static",
+            num_threads=useful_threads(n_threads, work * (end - begin)),
+        ):
+            multiply_row(
+                &columns[0] + starts[i], &values[0] + starts[i],
+                starts[i + 1] - starts[i], &block[0, 0], m, &out[i, 0],
+            )
+        PyErr_CheckSignals()
+    return np.asarray(out)
+
+
+def aggregate(
+    const index[::1] starts,      # (n + 1,) in, CSR, symmetric, >= 0
+    const index[::1] columns,     # (n_entries,) in
+    const double[::1] values,     # (n_entries,) in
+    double strength,
+):
+    """Return a group for every point (n,) and the number of groups.
+
+    Two points are strongly joined if their entry is at least ``strength`` times the
+    smaller one of the largest entries of their rows. A group is a point with all its
+    strong neighbours, where none of them has a group yet; those left over join the
+    group of a neighbour, that of the largest entry. A point without neighbours has the
+    group -1.
+    """
+    cdef Py_ssize_t n = starts.shape[0] - 1, i, j, entry, best
+    cdef int count = 0
+    cdef bint free
+    cdef int[::1] group = np.full(n, -1, dtype=np.intc)
+    cdef int[::1] seeded
+    cdef double[::1] largest = np.zeros(n)
+    with nogil:
+        for i in range(n):
+            for entry in range(starts[i], starts[i + 1]):
+                if columns[entry] != i:
+                    largest[i] = fmax(largest[i], values[entry])
+        for i in range(n):
+            free = group[i] < 0 and largest[i] > 0.0
+            for entry in range(starts[i], starts[i + 1]):
+                j = columns[entry]
+                if not free:
+                    break
+                if j != i and values[entry] >= strength * fmin(largest[i], largest[j]):
+                    free = group[j] < 0
+            if free:
+                group[i] = count
+                for entry in range(starts[i], starts[i + 1]):
+                    j = columns[entry]
+                    if values[entry] >= strength * fmin(largest[i], largest[j]):
+                        group[j] = count
+                count += 1
+    seeded = group.copy()
+    with nogil:
+        for i in range(n):
+            if seeded[i] >= 0 or largest[i] == 0.0:
+                continue
+            best = -1
+            for entry in range(starts[i], starts[i + 1]):
+                if seeded[columns[entry]] >= 0 and (
+                    best < 0 or values[entry] > values[best]
+                ):
+                    best = entry
+            # a strong neighbour has a group, or the point would have one
+            group[i] = seeded[columns[best]]
+    return np.asarray(group), count
