@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nearest neighbours: searched once, shared by everything that asks about the data.
 
-With few features by scikit-learn's tree, with many by comparing all pairs
-(_nearest.pyx). Both sum distances from differences and give the same result on any
-number of threads; scikit-learn's own search for many features does neither: of points
-at equal distances, which whole numbers have many of, its threads keep whom they find.
+The search is exact (_nearest.pyx), sums distances from differences and gives the same
+result on any number of threads: of points at equal distances, which whole numbers have
+many of, the first ones.
 """
 
 from functools import cached_property
 
 import numpy as np
-from sklearn.neighbors import KDTree
 
-from cdsk._nearest import nearest
-from cdsk._validation import check_extent, in_one_dtype
+from cdsk._nearest import Tiles
+from cdsk._runtime import check_memory
+from cdsk._validation import check_extent
 
 # The neighbour whose distance is the scale of a point, as in self-tuning spectral
 # clustering (Zelnik-Manor & Perona, 2004).
@@ -30,14 +29,8 @@ _SAME_POINT = 1e-6
 # Neighbours per neighbour asked for, at most, where all points have many duplicates.
 _MOST_COPIES = 10
 
-# Features up to which a tree is used. Measured for 20 000 points on two cores, tree and
-# all pairs: 0.17 s and 0.24 s for 3 normal features, 0.52 s and 0.26 s for 5, 4 s and
-# 0.3 s for 10; 0.2 s and 0.3 s for 10 features near a plane.
-_TREE_FEATURES = 5
-
-# Distances between two chances for Ctrl-C in a tree that is of no use: less than a
-# second.
-_PART = 5 * 10**7
+# Numbers of new points that are searched for at a time, and points at least.
+_PART, _LEAST_PART = 2**23, 2**10
 
 
 class PointSearch:
@@ -45,41 +38,48 @@ class PointSearch:
 
     def __init__(self, X):
         self.X = np.ascontiguousarray(X)
-        self._tree = KDTree(X) if X.shape[1] <= _TREE_FEATURES else None
 
     def nearest_to(self, new, k, n_threads=1):
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
-        if self._tree is not None:
-            return self._ask(self._tree, new, k)
-        new, X = in_one_dtype(new, self.X)
-        return _compare_all(new, X, k, n_threads)
-
-    def nearest_others(self, k, n_threads=1):
-        """The same for each point of X among all but itself."""
-        if self._tree is None:
-            return _compare_all(self.X, self.X, k, n_threads, itself=True)
-        indices, distances = self._ask(self._tree, self.X, k + 1)
-        dropped = indices == np.arange(len(self.X))[:, np.newaxis]
-        # duplicates may have crowded a point out of its own neighbours
-        dropped[~dropped.any(axis=1), -1] = True
-        shape = len(self.X), k
-        return indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
-
-    def _ask(self, tree, points, k):
-        indices = np.empty((len(points), k), dtype=np.intp)
-        distances = np.empty((len(points), k))
-        step = max(1, _PART // len(self.X))
-        for i in range(0, len(points), step):
+        new = np.ascontiguousarray(new)
+        indices, distances = _room(len(new), k)
+        step = max(_LEAST_PART, _PART // new.shape[1])
+        for i in range(0, len(new), step):
             part = slice(i, i + step)
-            distances[part], indices[part] = tree.query(points[part], k)
+            self._tiles(n_threads).nearest_to(
+                new[part], indices[part], distances[part], n_threads
+            )
         return indices, distances
 
+    def nearest_others(self, k, n_threads=1, progress=None):
+        """The same for each point of X among all but itself.
 
-def _compare_all(A, B, k, n_threads, itself=False):
-    indices = np.empty((len(A), k), dtype=np.intp)
-    distances = np.empty((len(A), k))
-    nearest(A, B, itself, indices, distances, n_threads)
-    return indices, distances
+        ``progress`` is called now and then with the share that is done.
+        """
+        indices, distances = _room(len(self.X), k)
+        tiles = self._tiles(n_threads)
+        tiles.nearest_others(indices, distances, n_threads, progress)
+        return indices, distances
+
+    def _tiles(self, n_threads):
+        if self._made is None:
+            n, d = self.X.shape
+            # ordered, in float32, and boxes of 48 points
+            n_bytes = n * d * (self.X.itemsize + 5) + 100 * n
+            check_memory(n_bytes, "The search for neighbours", "Use fewer points.")
+            self._made = Tiles(self.X, n_threads)
+        return self._made
+
+    _made: Tiles | None = None
+
+    def __getstate__(self):
+        # made again where it is needed
+        return {name: value for name, value in vars(self).items() if name != "_made"}
+
+
+def _room(m, k):
+    check_memory(12 * m * k, "The neighbours of all points", "Use fewer points.")
+    return np.empty((m, k), dtype=np.int32), np.empty((m, k))
 
 
 class Neighbours(PointSearch):

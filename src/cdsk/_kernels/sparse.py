@@ -37,15 +37,18 @@ class NeighbourGraph:
     def _squared(self):
         """Symmetric sparse matrix of squared distances, both directions of a pair."""
         n, k = self.neighbours.indices.shape
-        i = np.repeat(np.arange(n), k)
-        j = self.neighbours.indices.ravel()
-        # the same pair may come twice
-        key, first = np.unique(
-            np.concatenate([i * n + j, j * n + i]), return_index=True
+        check_memory(60 * n * k, "The graph of neighbours", "Use fewer points.")
+        # entries by their place: a distance may be 0
+        places = np.arange(1, n * k + 1, dtype=_smallest_int(n * k))
+        ends = np.arange(0, n * k + 1, k, dtype=places.dtype)
+        one_way = sparse.csr_array(
+            (places, self.neighbours.indices.flatten(), ends), shape=(n, n)
         )
-        squared = np.tile(self.neighbours.distances.ravel() ** 2, 2)[first]
-        ends = np.searchsorted(key, n * np.arange(n + 1))
-        return sparse.csr_array((squared, key % n, ends), shape=(n, n))
+        one_way.sort_indices()
+        # distances are the same from both ends
+        both = one_way.maximum(one_way.T.tocsr())
+        squared = self.neighbours.distances.ravel() ** 2
+        return _with_values(both, squared[both.data - 1])
 
     @cached_property
     def _order(self):
@@ -68,6 +71,10 @@ class NeighbourGraph:
     def _kernel(self, values, n_threads):
         matrix = _with_values(self._squared, values)
         return SparseKernel(matrix, self._order, n_threads, self.neighbours.X)
+
+
+def _smallest_int(largest):
+    return np.int32 if 2 * largest < 2**31 else np.int64
 
 
 def _at_ends(pattern, values):
