@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import reference
-from cdsk._kernels.neighbours import Neighbours, PointSearch, nearest_among
+from cdsk._kernels.neighbours import (
+    LongSearch,
+    Neighbours,
+    PointSearch,
+    nearest_among,
+)
 from cdsk._nearest import Tiles, order_points
 
 # Differences of float64 numbers are exact to 1 ulp of the result in the reference; the
@@ -312,6 +317,27 @@ def test_progress_is_told(rng, d):
     PointSearch(rng.normal(size=(3000, d))).nearest_others(5, progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+def test_a_long_search_is_told_once_with_the_time_left(monkeypatch):
+    now = iter([0.0, 1.0, 3.0, 4.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    told = []
+    progress = LongSearch(told.append)
+    for share in (0.01, 0.02, 0.03):
+        progress(share)
+    assert len(told) == 1
+    assert "about 147 s more; neighbors=" in told[0]
+
+
+def test_a_short_search_is_not_told(monkeypatch):
+    now = iter([0.0, 3.0, 4.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    told = []
+    progress = LongSearch(told.append)
+    progress(0.5)
+    progress(0.6)
+    assert told == []
 
 
 def test_search_survives_pickling(rng):

@@ -6,9 +6,11 @@ result on any number of threads: of points at equal distances, which whole numbe
 many of, the first ones.
 """
 
+import time
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from cdsk._nearest import Tiles
 from cdsk._runtime import check_memory
@@ -24,10 +26,13 @@ _USUAL_QUANTILE, _OUTLYING = 0.75, 2.0
 
 # A point so near to another, relative to its scale, is the same one up to the rounding
 # of what the caller did to it, which may depend on how many points come together.
-_SAME_POINT = 1e-6
+SAME_POINT = 1e-6
 
 # Neighbours per neighbour asked for, at most, where all points have many duplicates.
 _MOST_COPIES = 10
+
+# Seconds after which the length of a search is estimated, and from which on it is told.
+_LISTENING, _LONG = 2.0, 60.0
 
 # Numbers of new points that are searched for at a time, and points at least.
 _PART, _LEAST_PART = 2**23, 2**10
@@ -82,13 +87,35 @@ def _room(m, k):
     return np.empty((m, k), dtype=np.int32), np.empty((m, k))
 
 
-class Neighbours(PointSearch):
-    """The k nearest neighbours of every point of X among the others.
+class Scales:
+    """Distances of points to their 7th neighbour.
 
     ``robust`` caps the scales of outliers at twice the upper quartile of all scales.
     With scales of their own, however large, a few outliers would be as similar to each
     other as the points of a cluster are. A sparse cluster of more than a quarter of the
     points keeps its scales.
+    """
+
+    def __init__(self, own_scales, robust):
+        self.own_scales = own_scales
+        self._largest_scale = np.inf
+        if robust:
+            # if most points are duplicates, 0: then there is nothing to compare with
+            usual = np.quantile(own_scales, _USUAL_QUANTILE)
+            self._largest_scale = _OUTLYING * usual or np.inf
+
+    @cached_property
+    def scales(self):
+        """``own_scales`` capped; zeros, as of duplicates, are the smallest other."""
+        scales = np.minimum(self.own_scales, self._largest_scale)
+        positive = scales > 0
+        if positive.any() and not positive.all():
+            scales = np.where(positive, scales, scales[positive].min())
+        return scales
+
+
+class Neighbours(PointSearch, Scales):
+    """The k nearest neighbours of every point of X among the others.
 
     ``indices`` and ``distances`` (n, k) have the nearest first; k is at most n - 1.
     Where the nearest of every point are duplicates, as many times k as there are of
@@ -97,23 +124,30 @@ class Neighbours(PointSearch):
     point, duplicates are not counted.
     """
 
-    def __init__(self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1):
+    def __init__(
+        self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1, progress=None
+    ):
         check_extent(X)
-        super().__init__(X)
+        PointSearch.__init__(self, X)
         self._rank = min(SCALE_NEIGHBOUR, len(X) - 1)
-        self._search(k, n_threads)
+        self._search(k, n_threads, progress)
         if not self.own_scales.any():
             self._search_among_duplicates(k, n_threads)
-        self._largest_scale = np.inf
-        if robust:
-            # if most points are duplicates, 0: then there is nothing to compare with
-            usual = np.quantile(self.own_scales, _USUAL_QUANTILE)
-            self._largest_scale = _OUTLYING * usual or np.inf
+        Scales.__init__(self, self.own_scales, robust)
 
-    def _search(self, k, n_threads):
+    def graph(self):
+        """Distances to the neighbours as a sparse matrix, a row per point."""
+        n, k = self.indices.shape
+        ends = np.arange(0, n * k + 1, k)
+        parts = self.distances.ravel(), self.indices.ravel(), ends
+        graph = sparse.csr_array(parts, shape=(n, n), copy=True)
+        graph.sort_indices()
+        return graph
+
+    def _search(self, k, n_threads, progress=None):
         self.k = min(k, len(self.X) - 1)
         searched = max(self.k, self._rank)
-        indices, distances = self.nearest_others(searched, n_threads)
+        indices, distances = self.nearest_others(searched, n_threads, progress)
         self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
         self.own_scales = distances[:, self._rank - 1].copy()
 
@@ -128,15 +162,6 @@ class Neighbours(PointSearch):
         _, distances = PointSearch(distinct).nearest_others(rank, n_threads)
         self.own_scales = distances[place.ravel(), -1]
 
-    @cached_property
-    def scales(self):
-        """``own_scales`` capped; zeros, as of duplicates, are the smallest other."""
-        scales = np.minimum(self.own_scales, self._largest_scale)
-        positive = scales > 0
-        if positive.any() and not positive.all():
-            scales = np.where(positive, scales, scales[positive].min())
-        return scales
-
     def scales_of(self, new, n_threads=1):
         """Distance of new points to their 7th nearest in X.
 
@@ -145,8 +170,30 @@ class Neighbours(PointSearch):
         indices, distances = self.nearest_to(new, self._rank, n_threads)
         scales = np.minimum(distances[:, -1], self._largest_scale)
         scales = np.where(scales > 0, scales, self.scales.min())
-        is_old = distances[:, 0] <= _SAME_POINT * self.scales[indices[:, 0]]
+        is_old = distances[:, 0] <= SAME_POINT * self.scales[indices[:, 0]]
         return np.where(is_old, self.scales[indices[:, 0]], scales)
+
+
+class LongSearch:
+    """A ``progress`` that says once, and early, that a search will take minutes.
+
+    How long is measured: it depends on how much of the data boxes leave out.
+    """
+
+    def __init__(self, tell):
+        self._tell = tell
+        self._begun = time.perf_counter()
+
+    def __call__(self, share):
+        seconds = time.perf_counter() - self._begun
+        if self._tell is not None and seconds > _LISTENING:
+            left = seconds / share - seconds
+            if left > _LONG:
+                self._tell(
+                    f"[CDSK] the exact search for neighbours takes about {left:.0f} s "
+                    "more; neighbors= takes an approximate index instead"
+                )
+            self._tell = None
 
 
 def nearest_among(X, points, candidates, n_threads=1):

@@ -36,19 +36,16 @@ class NeighbourGraph:
     @cached_property
     def _squared(self):
         """Symmetric sparse matrix of squared distances, both directions of a pair."""
-        n, k = self.neighbours.indices.shape
-        check_memory(60 * n * k, "The graph of neighbours", "Use fewer points.")
-        # entries by their place: a distance may be 0
-        places = np.arange(1, n * k + 1, dtype=_smallest_int(n * k))
-        ends = np.arange(0, n * k + 1, k, dtype=places.dtype)
-        one_way = sparse.csr_array(
-            (places, self.neighbours.indices.flatten(), ends), shape=(n, n)
-        )
-        one_way.sort_indices()
-        # distances are the same from both ends
-        both = one_way.maximum(one_way.T.tocsr())
-        squared = self.neighbours.distances.ravel() ** 2
-        return _with_values(both, squared[both.data - 1])
+        one_way = self.neighbours.graph()
+        nnz = one_way.nnz
+        check_memory(50 * nnz, "The graph of neighbours", "Use fewer neighbours.")
+        # merged by places, as a distance may be 0; the same one for both directions
+        integer = np.int32 if 2 * nnz < 2**31 else np.int64
+        parts = one_way.indices.astype(integer), one_way.indptr.astype(integer)
+        places = np.arange(1, nnz + 1, dtype=integer)
+        places = sparse.csr_array((places, *parts), shape=one_way.shape)
+        both = places.maximum(places.T.tocsr())
+        return _with_values(both, one_way.data[both.data - 1] ** 2)
 
     @cached_property
     def _order(self):
@@ -71,10 +68,6 @@ class NeighbourGraph:
     def _kernel(self, values, n_threads):
         matrix = _with_values(self._squared, values)
         return SparseKernel(matrix, self._order, n_threads, self.neighbours.X)
-
-
-def _smallest_int(largest):
-    return np.int32 if 2 * largest < 2**31 else np.int64
 
 
 def _at_ends(pattern, values):
@@ -181,7 +174,15 @@ class SparseSimilarity(Similarity):
         return connected_components(graph, directed=False)
 
     def nearest(self, points, candidates):
+        if self._kernel.points is None:
+            return self._most_similar(points, candidates)
         return nearest_among(self._kernel.points, points, candidates, self.n_threads)
+
+    def _most_similar(self, points, candidates):
+        """By the kernel alone; without any similarity the first candidate."""
+        rows = self._kernel.matrix[points][:, candidates].tocsr()
+        found = np.asarray(rows.argmax(axis=1)).ravel() if rows.nnz else 0
+        return candidates[np.broadcast_to(found, len(points))]
 
     @property
     def cost_of_inverse(self):
