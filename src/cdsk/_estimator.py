@@ -532,7 +532,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = tags.input_tags.pairwise
-        if self.kernel == "precomputed_neighbors":
+        if self._takes_a_graph():
             tags.input_tags.pairwise = tags.input_tags.sparse = True
         return tags
 
@@ -548,9 +548,12 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def _check_data(self, X, *, reset, **options):
         validate = partial(validate_data, self, reset=reset)
-        if self.kernel == "precomputed_neighbors":
+        if self._takes_a_graph():
             options["accept_sparse"] = "csr"
         return check_points(X, validate=validate, **options)
+
+    def _takes_a_graph(self):
+        return isinstance(self.kernel, str) and self.kernel == "precomputed_neighbors"
 
     def _possible_clusters(self, X):
         """Their number, and whether each of them is one point and its copies."""
