@@ -1,11 +1,18 @@
-"""Nearest neighbours against all distances; ties are compared by distance alone."""
+"""Nearest neighbours against all distances, and where they are exact, ties too."""
+
+import pickle
 
 import numpy as np
 import pytest
 
 import reference
-from cdsk._kernels.neighbours import Neighbours, PointSearch, nearest_among
-from cdsk._nearest import nearest
+from cdsk._kernels.neighbours import (
+    LongSearch,
+    Neighbours,
+    PointSearch,
+    nearest_among,
+)
+from cdsk._nearest import Tiles, order_points
 
 # Differences of float64 numbers are exact to 1 ulp of the result in the reference; the
 # sum of d squares and a root lose d + 1 ulp.
@@ -170,7 +177,7 @@ def test_of_points_at_equal_distances_the_first_ones_are_taken(rng, dtype):
     )
 
 
-@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("d", [2, 20, 80])
 def test_number_of_threads_changes_nothing(rng, d):
     X = whole_numbers(rng, 3000, d)
     one, two, three = (Neighbours(X, 20, n_threads=n) for n in (1, 2, 3))
@@ -182,11 +189,177 @@ def test_number_of_threads_changes_nothing(rng, d):
         )
 
 
+# Points in several groups of tiles, of which boxes leave out much, little or nothing;
+# from 64 features on each pair is taken once.
+def large_cases():
+    rng = np.random.default_rng(1)
+    blobs = rng.normal(size=(1500, 10)) + 20 * rng.integers(0, 4, size=(1500, 1))
+    near = 1e-3 * rng.normal(size=(500, 10))
+    return {
+        "one feature": rng.normal(size=(1300, 1)),
+        "plane": rng.normal(size=(1500, 2)),
+        "blobs": blobs,
+        "blobs in many features": np.tile(blobs, 8),
+        "middle": rng.normal(size=(1200, 12)),
+        "many features": rng.normal(size=(1000, 70)),
+        "more than one sum": rng.normal(size=(900, 200)),
+        "float32": rng.normal(size=(1000, 90)).astype(np.float32),
+        "far from the origin": rng.normal(size=(1000, 5)) + 1e8,
+        "many features far from the origin": rng.normal(size=(900, 64)) + 1e8,
+        "far from each other": np.concatenate([near, near[::-1] * 1.5 + 1e6]),
+        "an outlier": np.concatenate(
+            [rng.normal(size=(800, 70)), np.full((1, 70), 1e30)]
+        ),
+        "tiny": 1e-120 * rng.normal(size=(900, 64)),
+        "huge": 1e140 * rng.normal(size=(900, 64)),
+        "of all units": 10.0 ** rng.uniform(-60, 60, size=(900, 3)),
+        "grid": rng.integers(0, 12, size=(1500, 2)).astype(float),
+        "grid in many features": rng.integers(0, 2, size=(1200, 64)).astype(float),
+        "grid in float32": rng.integers(0, 5, size=(1200, 3)).astype(np.float32),
+        "equal points": np.ones((900, 3)),
+        "equal points in many features": np.ones((900, 64)),
+    }
+
+
+LARGE = large_cases()
+
+
+def by_brute_force(A, X, k, itself):
+    """Squared distances of the k nearest, and their order, the first of equal ones."""
+    squared = np.array([np.square(X.astype(float) - a).sum(axis=1) for a in A])
+    if itself:
+        np.fill_diagonal(squared, np.inf)
+    order = np.argsort(squared, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(squared, order, axis=1)
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("itself", [True, False])
+def test_search_equals_brute_force(name, itself):
+    X = LARGE[name]
+    k = 20 if "equal" in name else min(len(X) - 1, 25)
+    new = X if itself or "grid" in name or "equal" in name else X[::3] * 1.0001
+    search = PointSearch(X)
+    found = (
+        search.nearest_others(k, n_threads=2)
+        if itself
+        else search.nearest_to(new, k, n_threads=2)
+    )
+    order, squared = by_brute_force(new, X, k, itself)
+    np.testing.assert_allclose(found[1], np.sqrt(squared), rtol=1e-13)
+    if "grid" in name or "equal" in name:
+        np.testing.assert_array_equal(found[0], order)
+    else:
+        # rounding may exchange two that are as far but for the last digit
+        exchanged = found[0] != order
+        assert exchanged.mean() < 1e-3
+        i = np.nonzero(exchanged)[0]
+        distances = np.linalg.norm(
+            X[found[0][exchanged]] - new[i].astype(float), axis=1
+        )
+        np.testing.assert_allclose(distances, found[1][exchanged], rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["plane", "many features"])
+def test_all_others_in_order(name):
+    X = LARGE[name][:700]
+    indices, distances = PointSearch(X).nearest_others(len(X) - 1)
+    order, squared = by_brute_force(X, X, len(X) - 1, True)
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_allclose(distances, np.sqrt(squared), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["blobs", "blobs in many features", "grid", "float32"])
+def test_results_do_not_depend_on_the_order_of_the_points(rng, name):
+    # other tiles, other boxes, other products: the same neighbours to the bit
+    X = LARGE[name]
+    shuffled = rng.permutation(len(X))
+    found = PointSearch(X).nearest_others(15)
+    other = PointSearch(X[shuffled]).nearest_others(15)
+    np.testing.assert_array_equal(other[1], found[1][shuffled])
+    new = PointSearch(X[shuffled]).nearest_to(X, 16)[1]
+    np.testing.assert_array_equal(new[:, 1:], found[1])
+
+
+def test_new_points_may_come_in_parts_and_in_another_dtype(rng, monkeypatch):
+    monkeypatch.setattr("cdsk._kernels.neighbours._PART", 0)
+    monkeypatch.setattr("cdsk._kernels.neighbours._LEAST_PART", 7)
+    X, new = rng.normal(size=(300, 5)).astype(np.float32), rng.normal(size=(100, 5))
+    indices, distances = PointSearch(X).nearest_to(new, 4)
+    order, squared = by_brute_force(new, X, 4, False)
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_allclose(distances, np.sqrt(squared), rtol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e140])
+def test_new_points_very_far_away(rng, scale):
+    X = rng.normal(size=(500, 6))
+    new = scale * 1e8 * rng.normal(size=(60, 6))
+    _, distances = PointSearch(X).nearest_to(new, 3)
+    _, squared = by_brute_force(new, X, 3, False)
+    np.testing.assert_allclose(distances, np.sqrt(squared), rtol=1e-14)
+
+
+def test_order_of_points_is_a_permutation_of_compact_tiles(rng):
+    X = rng.uniform(size=(5000, 2))
+    order = np.empty(5000, dtype=np.int32)
+    order_points(X, order)
+    np.testing.assert_array_equal(np.sort(order), np.arange(5000))
+    tiles = [X[order[i : i + 48]] for i in range(0, 5000, 48)]
+    areas = [np.prod(np.ptp(tile, axis=0)) for tile in tiles]
+    # tiles of the square do not overlap
+    assert 0.3 < sum(areas) < 1.0
+
+
+@pytest.mark.parametrize("d", [2, 70])
+def test_progress_is_told(rng, d):
+    shares = []
+    PointSearch(rng.normal(size=(3000, d))).nearest_others(5, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_a_long_search_is_told_once_with_the_time_left(monkeypatch):
+    now = iter([0.0, 1.0, 3.0, 4.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    told = []
+    progress = LongSearch(told.append)
+    for share in (0.01, 0.02, 0.03):
+        progress(share)
+    assert len(told) == 1
+    assert "about 147 s more; neighbors=" in told[0]
+
+
+def test_a_short_search_is_not_told(monkeypatch):
+    now = iter([0.0, 3.0, 4.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(now))
+    told = []
+    progress = LongSearch(told.append)
+    progress(0.5)
+    progress(0.6)
+    assert told == []
+
+
+def test_search_survives_pickling(rng):
+    X = rng.normal(size=(200, 3))
+    found = Neighbours(X, 9)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(
+        again.scales_of(X[:9] + 1), found.scales_of(X[:9] + 1)
+    )
+
+
+def test_search_is_refused_where_there_is_no_memory(rng, monkeypatch):
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 10**4)
+    with pytest.raises(MemoryError, match=r"neighbours.*needs"):
+        Neighbours(rng.normal(size=(500, 9)), 7)
+
+
 def test_points_at_infinite_distances_are_neighbours_too(rng):
     # squared distances overflow; nothing may be left unset
     X = rng.normal(size=(30, 9)) * np.where(np.arange(30) < 25, 1.0, 1e200)[:, None]
-    indices, distances = np.full((30, 29), -1), np.empty((30, 29))
-    nearest(X, X, True, indices, distances, 1)
+    indices, distances = np.full((30, 29), -1, dtype=np.int32), np.empty((30, 29))
+    Tiles(X).nearest_others(indices, distances, 1)
     for i, row in enumerate(indices):
         assert sorted(row) == [j for j in range(30) if j != i]
     assert np.isfinite(distances[:25, :24]).all()
@@ -229,7 +402,8 @@ def test_no_new_points_have_no_neighbours(rng, d):
     assert indices.shape == distances.shape == (0, 4)
 
 
-def test_interrupt_ends_a_long_search(rng, interrupt_after):
-    X = rng.normal(size=(20_000, 300))
+@pytest.mark.parametrize(("n", "d"), [(40_000, 300), (60_000, 40)])
+def test_interrupt_ends_a_long_search(rng, interrupt_after, n, d):
+    X = rng.normal(size=(n, d))
     with pytest.raises(KeyboardInterrupt), interrupt_after(0.1):
         Neighbours(X, 7)

@@ -21,7 +21,8 @@ from cdsk._choices.partition import SURVEY_ROUNDS, Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
-from cdsk._parameters import check_parameters
+from cdsk._kernels.neighbours import LongSearch
+from cdsk._parameters import GIVEN, check_parameters
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
@@ -54,12 +55,14 @@ class CDSK(ClusterMixin, BaseEstimator):
         distinct ones, they are the clusters, and a warning says so (not for a
         precomputed kernel, whose points are not known).
     kernel : str or callable, default="rbf"
-        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix. A
-        callable ``kernel(A, B)`` returns the matrix of values between the rows of A and
-        B. "chi2", "cosine", "laplacian", "linear", "polynomial" ("poly") and "sigmoid"
-        are those of ``sklearn.metrics.pairwise``; cosine and sigmoid values k become
-        (k + 1) / 2. Similarities must be symmetric and non-negative; they need not be
-        positive semi-definite (see ``psd``).
+        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix,
+        "precomputed_neighbors" as a sparse matrix of the distances between neighbours,
+        and puts the Gaussian kernel on them. A callable ``kernel(A, B)`` returns the
+        matrix of values between the rows of A and B. "chi2", "cosine", "laplacian",
+        "linear", "polynomial" ("poly") and "sigmoid" are those of
+        ``sklearn.metrics.pairwise``; cosine and sigmoid values k become (k + 1) / 2.
+        Similarities must be symmetric and non-negative; they need not be positive
+        semi-definite (see ``psd``).
     kernel_params : dict, default=None
         Parameters of a named kernel, or further arguments of a callable.
     psd : bool, default=None
@@ -81,6 +84,11 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_neighbors : int, default=None
         Truncates the Gaussian kernel to pairs of which one is among the n_neighbors
         nearest of the other. None: 20 for ``bandwidth="auto"``, no truncation else.
+    neighbors : transformer, default=None
+        Finds the neighbours, of which ``n_neighbors`` are used, or all if that is None:
+        ``fit_transform(X)`` gives a sparse matrix of distances, as
+        ``sklearn.neighbors.KNeighborsTransformer(mode="distance")`` does; ``transform``
+        is asked by ``predict``. A clone is fitted. None: an exact search.
     whiten : bool, int or "auto", default="auto"
         PCA-whitening of the data before anything else: to all components, or to so
         many. "auto" decides by the data whether it helps, if there are at least 60
@@ -223,6 +231,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         psd: bool | None = None,
         bandwidth: float | str = "auto",
         n_neighbors: int | None = None,
+        neighbors: Any = None,
         whiten: bool | int | str = "auto",
         lam: float | str = 0.2,
         init: str | ArrayLike = "uniform",
@@ -242,6 +251,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.psd = psd
         self.bandwidth = bandwidth
         self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
         self.whiten = whiten
         self.lam = lam
         self.init = init
@@ -538,25 +548,32 @@ class CDSK(ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = tags.input_tags.pairwise
+        if self._takes_a_graph():
+            tags.input_tags.pairwise = tags.input_tags.sparse = True
         return tags
 
     def _check_all(self, X):
         X = self._check_data(X, reset=True, ensure_min_samples=2)
         check_parameters(self)
-        if self.n_clusters > len(X):
+        if self.n_clusters > X.shape[0]:
             raise ValueError(
                 f"n_clusters must be at most the number of samples; got n_clusters="
-                f"{self.n_clusters} and n_samples={len(X)}."
+                f"{self.n_clusters} and n_samples={X.shape[0]}."
             )
         return X
 
     def _check_data(self, X, *, reset, **options):
         validate = partial(validate_data, self, reset=reset)
+        if self._takes_a_graph():
+            options["accept_sparse"] = "csr"
         return check_points(X, validate=validate, **options)
+
+    def _takes_a_graph(self):
+        return isinstance(self.kernel, str) and self.kernel == "precomputed_neighbors"
 
     def _possible_clusters(self, X):
         """Their number, and whether each of them is one point and its copies."""
-        if self.kernel == "precomputed":
+        if self.kernel in GIVEN:
             return self.n_clusters, False
         distinct = count_distinct(X, self.n_clusters + 1)
         return min(distinct, self.n_clusters), (
@@ -564,7 +581,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         )
 
     def _represent(self, X, rng, n_threads):
-        if self.kernel == "precomputed":
+        if self.kernel in GIVEN:
             return Representation(None, {})
         whiten = self.whiten
         # a bandwidth that was given means the data as they were given
@@ -580,6 +597,8 @@ class CDSK(ClusterMixin, BaseEstimator):
             psd=self.psd,
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
+            neighbors=self.neighbors,
+            progress=LongSearch(print) if self.verbose else None,
             n_threads=n_threads,
         )
 
@@ -588,10 +607,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         candidate = self._candidate
         if X is not None:
             X = self._check_data(X, reset=False)
-            if len(X) != len(self.labels_):
+            if X.shape[0] != len(self.labels_):
                 raise ValueError(
                     "X must be what the model was fitted to, with "
-                    f"{len(self.labels_)} rows; got {len(X)}."
+                    f"{len(self.labels_)} rows; got {X.shape[0]}."
                 )
         if isinstance(candidate, Precomputed):
             if X is None:

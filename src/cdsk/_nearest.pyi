@@ -1,16 +1,24 @@
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# float32 or float64, the same for all arguments so marked
-F = TypeVar("F", np.float32, np.float64)
+def order_points(X: NDArray[Any], order: NDArray[np.int32]) -> None: ...
 
-def nearest(
-    A: NDArray[F],
-    B: NDArray[F],
-    itself: bool,
-    indices: NDArray[np.intp],
-    distances: NDArray[np.float64],
-    n_threads: int,
-) -> None: ...
+class Tiles:
+    def __init__(self, X: NDArray[Any], n_threads: int = 1) -> None: ...
+    def nearest_others(
+        self,
+        indices: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        n_threads: int,
+        progress: Callable[[float], object] | None = None,
+    ) -> None: ...
+    def nearest_to(
+        self,
+        A: NDArray[Any],
+        indices: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        n_threads: int,
+    ) -> None: ...

@@ -12,12 +12,15 @@ from cdsk._steps.eigen import SOLVERS
 from cdsk._steps.labels import METHODS
 from cdsk._validation import check_choice, check_integer, check_number
 
+# Kernels whose points are not known.
+GIVEN = ("precomputed", "precomputed_neighbors")
+
 
 def check_parameters(model):
     """Refuse what cannot be; what depends on the data is seen later."""
     check_integer(model.n_clusters, "n_clusters", 1)
     if not callable(model.kernel):
-        check_choice(model.kernel, "kernel", ("rbf", "precomputed", *NAMES))
+        check_choice(model.kernel, "kernel", ("rbf", *GIVEN, *NAMES))
     check_kernel_params(model.kernel, model.kernel_params)
     if model.psd is not None and not isinstance(model.psd, bool | np.bool_):
         raise ValueError(f"psd must be True, False or None; got {model.psd!r}.")
@@ -28,16 +31,17 @@ def check_parameters(model):
         check_choice(model.bandwidth, "bandwidth", rules, or_else="a number > 0 or ")
     if model.n_neighbors is not None:
         check_integer(model.n_neighbors, "n_neighbors", 1)
-        if model.kernel != "rbf":
+        if model.kernel not in ("rbf", "precomputed_neighbors"):
             raise ValueError(
                 'n_neighbors truncates kernel="rbf" only; expected None for '
                 f"kernel={model.kernel!r}, got {model.n_neighbors!r}."
             )
+    _check_neighbors(model)
     check_whiten(model.whiten)
-    if model.kernel == "precomputed" and model.whiten not in (False, "auto"):
+    if model.kernel in GIVEN and model.whiten not in (False, "auto"):
         raise ValueError(
             "whiten needs points, not a kernel matrix; expected False or "
-            f'"auto" for kernel="precomputed", got {model.whiten!r}.'
+            f'"auto" for kernel="{model.kernel}", got {model.whiten!r}.'
         )
     if isinstance(model.lam, str):
         check_choice(model.lam, "lam", ("auto",), or_else="a number in (0, 1] or ")
@@ -54,3 +58,39 @@ def check_parameters(model):
     check_integer(model.n_init, "n_init", 1, 10**6)
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
+
+
+def _check_neighbors(model):
+    """A transformer of points to a graph, and what a graph without points cannot do."""
+    transformer = model.neighbors
+    if transformer is not None:
+        methods = "fit_transform", "transform", "get_params"
+        missing = [name for name in methods if not hasattr(transformer, name)]
+        if missing or isinstance(transformer, type):
+            raise ValueError(
+                "neighbors must be None or a transformer of points to a sparse graph "
+                "of distances, such as KNeighborsTransformer(mode='distance'); got "
+                f"{transformer!r}."
+            )
+        if model.kernel != "rbf":
+            raise ValueError(
+                'neighbors truncates kernel="rbf" only; expected None for '
+                f"kernel={model.kernel!r}, got {transformer!r}."
+            )
+        if getattr(transformer, "mode", "distance") != "distance":
+            raise ValueError(
+                "neighbors must give distances; expected a transformer with "
+                f"mode='distance', got mode={transformer.mode!r}."
+            )
+    if model.kernel == "precomputed_neighbors":
+        bandwidth, lam = model.bandwidth, model.lam
+        if isinstance(bandwidth, str) and bandwidth not in ("auto", "local"):
+            raise ValueError(
+                f"bandwidth={bandwidth!r} needs points; expected a number, 'auto' or "
+                "'local' for kernel='precomputed_neighbors'."
+            )
+        if isinstance(lam, str):
+            raise ValueError(
+                f"lam={lam!r} needs points, as samples have other neighbours; expected "
+                "a number for kernel='precomputed_neighbors'."
+            )

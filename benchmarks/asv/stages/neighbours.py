@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nearest neighbours: by the tree for 2 features, by all pairs for more."""
+"""Nearest neighbours: left to boxes, to both, and to products."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .private import Neighbours
 
 
 class Search:
-    params = ([1000, 4000], [2, 50], [1, 2])
+    params = ([1000, 4000], [2, 50, 784], [1, 2])
     param_names = ("n", "d", "n_threads")
 
     def setup(self, n, d, n_threads):

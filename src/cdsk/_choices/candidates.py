@@ -9,7 +9,7 @@ lead to. docs/defaults.md tells why these, and what else was tried.
 A candidate can make its kernel at any time: the fitted model keeps the chosen one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,14 @@ import numpy as np
 from cdsk._kernels.bandwidth import LOCAL_FACTOR, bandwidth_from_data, check_positive
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.gaussian import gaussian_gram
+from cdsk._kernels.graph import GivenNeighbours
 from cdsk._kernels.indefinite import split
 from cdsk._kernels.interface import Candidate
 from cdsk._kernels.matrix import SymmetricMatrix
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.pairwise import PairwiseKernel
 from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._kernels.votes import GaussianVotes, KernelVotes, NeighbourVotes
+from cdsk._kernels.votes import GaussianVotes, GraphVotes, KernelVotes, NeighbourVotes
 from cdsk._validation import check_bandwidth, ordinary_kernel_matrix
 
 NEIGHBOURS = 20
@@ -83,10 +84,13 @@ class TruncatedGaussian:
 
     @property
     def description(self):
-        return f"Gaussian, {self.name}, between nearest neighbours"
+        given = isinstance(self.graph.neighbours, GivenNeighbours)
+        origin = f" by {self.graph.neighbours.origin}" if given else ""
+        return f"Gaussian, {self.name}, between nearest neighbours{origin}"
 
     def votes(self, labels, weights, n_clusters):
-        return NeighbourVotes(
+        given = isinstance(self.graph.neighbours, GivenNeighbours)
+        return (GraphVotes if given else NeighbourVotes)(
             *(self.graph.neighbours, labels, weights),
             *(self.bandwidth, self.factor, n_clusters),
         )
@@ -150,27 +154,35 @@ def find_candidates(
     bandwidth: float | str,
     n_neighbors: int | None,
     n_threads: int,
+    neighbors: Any = None,
+    progress: Callable[[float], object] | None = None,
 ) -> list[Candidate]:
     """The kernels of X that the parameters of the estimator ask for."""
     if kernel == "precomputed":
         return [Precomputed(X, psd, n_threads)]
-    if kernel != "rbf":
+    given = neighbors is not None or kernel == "precomputed_neighbors"
+    if kernel != "rbf" and not given:
         values = PairwiseKernel(kernel, kernel_params or {})
         return [OtherKernel(X, values, psd, n_threads)]
-    if bandwidth == "auto" and n_neighbors is None:
+    if bandwidth == "auto" and n_neighbors is None and not given:
         n_neighbors = NEIGHBOURS
-    if n_neighbors is None:
+    if n_neighbors is None and not given:
         value = _resolve(X, bandwidth, n_threads)
         factor = LOCAL_FACTOR if bandwidth == "local" else None
         check_bandwidth(value, len(X))
         return [FullGaussian(X, _name(value), value, factor, psd, n_threads)]
 
     robust = bandwidth == "auto"
-    neighbours = Neighbours(X, n_neighbors, robust=robust, n_threads=n_threads)
+    if given:
+        neighbours = GivenNeighbours(X, n_neighbors, neighbors, robust=robust)
+    else:
+        neighbours = Neighbours(
+            X, n_neighbors, robust=robust, n_threads=n_threads, progress=progress
+        )
     graph = NeighbourGraph(neighbours)
 
     def truncated(name, value, factor):
-        check_bandwidth(value, len(X))
+        check_bandwidth(value, X.shape[0])
         return TruncatedGaussian(graph, name, value, factor, psd, n_threads)
 
     if bandwidth not in ("auto", "local"):

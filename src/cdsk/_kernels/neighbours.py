@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nearest neighbours: searched once, shared by everything that asks about the data.
 
-With few features by scikit-learn's tree, with many by comparing all pairs
-(_nearest.pyx). Both sum distances from differences and give the same result on any
-number of threads; scikit-learn's own search for many features does neither: of points
-at equal distances, which whole numbers have many of, its threads keep whom they find.
+The search is exact (_nearest.pyx), sums distances from differences and gives the same
+result on any number of threads: of points at equal distances, which whole numbers have
+many of, the first ones.
 """
 
+import time
 from functools import cached_property
 
 import numpy as np
-from sklearn.neighbors import KDTree
+from scipy import sparse
 
-from cdsk._nearest import nearest
-from cdsk._validation import check_extent, in_one_dtype
+from cdsk._nearest import Tiles
+from cdsk._runtime import check_memory
+from cdsk._validation import check_extent
 
 # The neighbour whose distance is the scale of a point, as in self-tuning spectral
 # clustering (Zelnik-Manor & Perona, 2004).
@@ -25,19 +26,16 @@ _USUAL_QUANTILE, _OUTLYING = 0.75, 2.0
 
 # A point so near to another, relative to its scale, is the same one up to the rounding
 # of what the caller did to it, which may depend on how many points come together.
-_SAME_POINT = 1e-6
+SAME_POINT = 1e-6
 
 # Neighbours per neighbour asked for, at most, where all points have many duplicates.
 _MOST_COPIES = 10
 
-# Features up to which a tree is used. Measured for 20 000 points on two cores, tree and
-# all pairs: 0.17 s and 0.24 s for 3 normal features, 0.52 s and 0.26 s for 5, 4 s and
-# 0.3 s for 10; 0.2 s and 0.3 s for 10 features near a plane.
-_TREE_FEATURES = 5
+# Seconds after which the length of a search is estimated, and from which on it is told.
+_LISTENING, _LONG = 2.0, 60.0
 
-# Distances between two chances for Ctrl-C in a tree that is of no use: less than a
-# second.
-_PART = 5 * 10**7
+# Numbers of new points that are searched for at a time, and points at least.
+_PART, _LEAST_PART = 2**23, 2**10
 
 
 class PointSearch:
@@ -45,50 +43,79 @@ class PointSearch:
 
     def __init__(self, X):
         self.X = np.ascontiguousarray(X)
-        self._tree = KDTree(X) if X.shape[1] <= _TREE_FEATURES else None
 
     def nearest_to(self, new, k, n_threads=1):
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
-        if self._tree is not None:
-            return self._ask(self._tree, new, k)
-        new, X = in_one_dtype(new, self.X)
-        return _compare_all(new, X, k, n_threads)
-
-    def nearest_others(self, k, n_threads=1):
-        """The same for each point of X among all but itself."""
-        if self._tree is None:
-            return _compare_all(self.X, self.X, k, n_threads, itself=True)
-        indices, distances = self._ask(self._tree, self.X, k + 1)
-        dropped = indices == np.arange(len(self.X))[:, np.newaxis]
-        # duplicates may have crowded a point out of its own neighbours
-        dropped[~dropped.any(axis=1), -1] = True
-        shape = len(self.X), k
-        return indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
-
-    def _ask(self, tree, points, k):
-        indices = np.empty((len(points), k), dtype=np.intp)
-        distances = np.empty((len(points), k))
-        step = max(1, _PART // len(self.X))
-        for i in range(0, len(points), step):
+        new = np.ascontiguousarray(new)
+        indices, distances = _room(len(new), k)
+        step = max(_LEAST_PART, _PART // new.shape[1])
+        for i in range(0, len(new), step):
             part = slice(i, i + step)
-            distances[part], indices[part] = tree.query(points[part], k)
+            self._tiles(n_threads).nearest_to(
+                new[part], indices[part], distances[part], n_threads
+            )
         return indices, distances
 
+    def nearest_others(self, k, n_threads=1, progress=None):
+        """The same for each point of X among all but itself.
 
-def _compare_all(A, B, k, n_threads, itself=False):
-    indices = np.empty((len(A), k), dtype=np.intp)
-    distances = np.empty((len(A), k))
-    nearest(A, B, itself, indices, distances, n_threads)
-    return indices, distances
+        ``progress`` is called now and then with the share that is done.
+        """
+        indices, distances = _room(len(self.X), k)
+        tiles = self._tiles(n_threads)
+        tiles.nearest_others(indices, distances, n_threads, progress)
+        return indices, distances
+
+    def _tiles(self, n_threads):
+        if self._made is None:
+            n, d = self.X.shape
+            # ordered, in float32, and boxes of 48 points
+            n_bytes = n * d * (self.X.itemsize + 5) + 100 * n
+            check_memory(n_bytes, "The search for neighbours", "Use fewer points.")
+            self._made = Tiles(self.X, n_threads)
+        return self._made
+
+    _made: Tiles | None = None
+
+    def __getstate__(self):
+        # made again where it is needed
+        return {name: value for name, value in vars(self).items() if name != "_made"}
 
 
-class Neighbours(PointSearch):
-    """The k nearest neighbours of every point of X among the others.
+def _room(m, k):
+    check_memory(12 * m * k, "The neighbours of all points", "Use fewer points.")
+    return np.empty((m, k), dtype=np.int32), np.empty((m, k))
+
+
+class Scales:
+    """Distances of points to their 7th neighbour.
 
     ``robust`` caps the scales of outliers at twice the upper quartile of all scales.
     With scales of their own, however large, a few outliers would be as similar to each
     other as the points of a cluster are. A sparse cluster of more than a quarter of the
     points keeps its scales.
+    """
+
+    def __init__(self, own_scales, robust):
+        self.own_scales = own_scales
+        self._largest_scale = np.inf
+        if robust:
+            # if most points are duplicates, 0: then there is nothing to compare with
+            usual = np.quantile(own_scales, _USUAL_QUANTILE)
+            self._largest_scale = _OUTLYING * usual or np.inf
+
+    @cached_property
+    def scales(self):
+        """``own_scales`` capped; zeros, as of duplicates, are the smallest other."""
+        scales = np.minimum(self.own_scales, self._largest_scale)
+        positive = scales > 0
+        if positive.any() and not positive.all():
+            scales = np.where(positive, scales, scales[positive].min())
+        return scales
+
+
+class Neighbours(PointSearch, Scales):
+    """The k nearest neighbours of every point of X among the others.
 
     ``indices`` and ``distances`` (n, k) have the nearest first; k is at most n - 1.
     Where the nearest of every point are duplicates, as many times k as there are of
@@ -97,23 +124,30 @@ class Neighbours(PointSearch):
     point, duplicates are not counted.
     """
 
-    def __init__(self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1):
+    def __init__(
+        self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1, progress=None
+    ):
         check_extent(X)
-        super().__init__(X)
+        PointSearch.__init__(self, X)
         self._rank = min(SCALE_NEIGHBOUR, len(X) - 1)
-        self._search(k, n_threads)
+        self._search(k, n_threads, progress)
         if not self.own_scales.any():
             self._search_among_duplicates(k, n_threads)
-        self._largest_scale = np.inf
-        if robust:
-            # if most points are duplicates, 0: then there is nothing to compare with
-            usual = np.quantile(self.own_scales, _USUAL_QUANTILE)
-            self._largest_scale = _OUTLYING * usual or np.inf
+        Scales.__init__(self, self.own_scales, robust)
 
-    def _search(self, k, n_threads):
+    def graph(self):
+        """Distances to the neighbours as a sparse matrix, a row per point."""
+        n, k = self.indices.shape
+        ends = np.arange(0, n * k + 1, k)
+        parts = self.distances.ravel(), self.indices.ravel(), ends
+        graph = sparse.csr_array(parts, shape=(n, n), copy=True)
+        graph.sort_indices()
+        return graph
+
+    def _search(self, k, n_threads, progress=None):
         self.k = min(k, len(self.X) - 1)
         searched = max(self.k, self._rank)
-        indices, distances = self.nearest_others(searched, n_threads)
+        indices, distances = self.nearest_others(searched, n_threads, progress)
         self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
         self.own_scales = distances[:, self._rank - 1].copy()
 
@@ -128,15 +162,6 @@ class Neighbours(PointSearch):
         _, distances = PointSearch(distinct).nearest_others(rank, n_threads)
         self.own_scales = distances[place.ravel(), -1]
 
-    @cached_property
-    def scales(self):
-        """``own_scales`` capped; zeros, as of duplicates, are the smallest other."""
-        scales = np.minimum(self.own_scales, self._largest_scale)
-        positive = scales > 0
-        if positive.any() and not positive.all():
-            scales = np.where(positive, scales, scales[positive].min())
-        return scales
-
     def scales_of(self, new, n_threads=1):
         """Distance of new points to their 7th nearest in X.
 
@@ -145,8 +170,30 @@ class Neighbours(PointSearch):
         indices, distances = self.nearest_to(new, self._rank, n_threads)
         scales = np.minimum(distances[:, -1], self._largest_scale)
         scales = np.where(scales > 0, scales, self.scales.min())
-        is_old = distances[:, 0] <= _SAME_POINT * self.scales[indices[:, 0]]
+        is_old = distances[:, 0] <= SAME_POINT * self.scales[indices[:, 0]]
         return np.where(is_old, self.scales[indices[:, 0]], scales)
+
+
+class LongSearch:
+    """A ``progress`` that says once, and early, that a search will take minutes.
+
+    How long is measured: it depends on how much of the data boxes leave out.
+    """
+
+    def __init__(self, tell):
+        self._tell = tell
+        self._begun = time.perf_counter()
+
+    def __call__(self, share):
+        seconds = time.perf_counter() - self._begun
+        if self._tell is not None and seconds > _LISTENING:
+            left = seconds / share - seconds
+            if left > _LONG:
+                self._tell(
+                    f"[CDSK] the exact search for neighbours takes about {left:.0f} s "
+                    "more; neighbors= takes an approximate index instead"
+                )
+            self._tell = None
 
 
 def nearest_among(X, points, candidates, n_threads=1):

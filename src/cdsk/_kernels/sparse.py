@@ -47,16 +47,16 @@ class NeighbourGraph:
     @cached_property
     def _squared(self):
         """Symmetric sparse matrix of squared distances, both directions of a pair."""
-        n, k = self.neighbours.indices.shape
-        i = np.repeat(np.arange(n), k)
-        j = self.neighbours.indices.ravel()
-        # the same pair may come twice
-        key, first = np.unique(
-            np.concatenate([i * n + j, j * n + i]), return_index=True
-        )
-        squared = np.tile(self.neighbours.distances.ravel() ** 2, 2)[first]
-        ends = np.searchsorted(key, n * np.arange(n + 1))
-        return sparse.csr_array((squared, key % n, ends), shape=(n, n))
+        one_way = self.neighbours.graph()
+        nnz = one_way.nnz
+        check_memory(50 * nnz, "The graph of neighbours", "Use fewer neighbours.")
+        # merged by places, as a distance may be 0; the same one for both directions
+        integer = np.int32 if 2 * nnz < 2**31 else np.int64
+        parts = one_way.indices.astype(integer), one_way.indptr.astype(integer)
+        places = np.arange(1, nnz + 1, dtype=integer)
+        places = sparse.csr_array((places, *parts), shape=one_way.shape)
+        both = places.maximum(places.T.tocsr())
+        return _with_values(both, one_way.data[both.data - 1] ** 2)
 
     @cached_property
     def _order(self):
@@ -212,7 +212,15 @@ class SparseSimilarity(Similarity):
         return connected_components(graph, directed=False)
 
     def nearest(self, points, candidates):
+        if self._kernel.points is None:
+            return self._most_similar(points, candidates)
         return nearest_among(self._kernel.points, points, candidates, self.n_threads)
+
+    def _most_similar(self, points, candidates):
+        """By the kernel alone; without any similarity the first candidate."""
+        rows = self._kernel.matrix[points][:, candidates].tocsr()
+        found = np.asarray(rows.argmax(axis=1)).ravel() if rows.nnz else 0
+        return candidates[np.broadcast_to(found, len(points))]
 
     @property
     def cost_of_inverse(self):

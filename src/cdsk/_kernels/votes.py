@@ -124,6 +124,43 @@ class NeighbourVotes:
         return 0.0  # the integral of a truncated kernel is not known
 
 
+class GraphVotes:
+    """The same, where new points find their neighbours as the old ones did.
+
+    Of the neighbours in their row of the graph those that carry weight vote.
+    """
+
+    def __init__(self, neighbours, labels, weights, bandwidth, factor, n_clusters):
+        self.neighbours = neighbours
+        self.labels = labels
+        self.factor = factor
+        self.n_clusters = n_clusters
+        with np.errstate(divide="ignore"):
+            self.log_weights = np.log(weights)
+        self.bandwidth = np.broadcast_to(bandwidth, len(weights))
+
+    def log_votes(self, X, n_threads):
+        graph = self.neighbours.graph_of(X)
+        bandwidth = np.full(graph.shape[0], self.bandwidth[0])
+        if self.factor is not None:
+            bandwidth = self.factor * self.neighbours.scales_in(graph)
+        row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+        exponents = self.log_weights[graph.indices] - graph.data**2 / (
+            2.0 * bandwidth[row] * self.bandwidth[graph.indices]
+        )
+        peak = np.full(graph.shape[0], -np.inf)
+        np.maximum.at(peak, row, exponents)
+        peak[np.isneginf(peak)] = 0.0  # nobody votes
+        votes = np.zeros((graph.shape[0], self.n_clusters))
+        values = np.exp(exponents - peak[row])
+        np.add.at(votes, (row, self.labels[graph.indices]), values)
+        with np.errstate(divide="ignore"):
+            return np.log(votes) + peak[:, np.newaxis]
+
+    def log_normaliser(self, n_features):
+        return 0.0  # the integral of a truncated kernel is not known
+
+
 class KernelVotes:
     """Log votes from kernel values.
 

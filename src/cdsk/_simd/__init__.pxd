@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Declarations of simd.h; the header says what each function does."""
 
+from libc.stdint cimport int32_t, uint64_t
+
 cdef extern from "_simd/simd.h" nogil:
     enum:
         CDSK_GROUP
         CDSK_TILE
         CDSK_MAX_COLUMNS
         CDSK_PRODUCT_ROWS
+        CDSK_SINGLE_DEPTH
 
     ctypedef struct cdsk_simd:
         const char* name
         void squared_norms(const double* a, Py_ssize_t d, double* out) noexcept nogil
-        void squared_distances(
-            const double* a, const double* b, Py_ssize_t d, double* out
-        ) noexcept nogil
         void gaussian_f64(
             const double* a, const double* b, Py_ssize_t d, const double* wa,
             const double* wb, const double* sa, const double* sb,
@@ -50,6 +50,29 @@ cdef extern from "_simd/simd.h" nogil:
         void hadamard_row(
             const double* k, const double* Y, const double* y,
             double scale, Py_ssize_t c, Py_ssize_t n, double* out,
+        ) noexcept nogil
+        void single_tile(
+            const double* a, const double* centre, double scale, Py_ssize_t d,
+            float* out, double* norms,
+        ) noexcept nogil
+        Py_ssize_t points_near_box(
+            const float* a, Py_ssize_t d, const float* low, const float* high,
+            const float* reach, int32_t* rows,
+        ) noexcept nogil
+        void near_pairs(
+            const float* a, const float* b, Py_ssize_t d, const float* shift,
+            const float* least, const float* of_a, const float* of_b,
+            const int32_t* rows, Py_ssize_t n_rows, uint64_t* near,
+        ) noexcept nogil
+        double squared_distance_f64(
+            const double* a, const double* b, Py_ssize_t d
+        ) noexcept nogil
+        double squared_distance_f32(
+            const double* a, const float* b, Py_ssize_t d
+        ) noexcept nogil
+        double box_distance(
+            const double* low_a, const double* high_a,
+            const double* low_b, const double* high_b, Py_ssize_t d, double* centres,
         ) noexcept nogil
         Py_ssize_t smo_partner(
             const double* g, const double* give, const double* diag, const double* q,

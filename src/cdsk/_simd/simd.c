@@ -16,6 +16,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 #define WIDTH 8  /* doubles in a register */
@@ -53,6 +56,9 @@
 typedef double vec __attribute__((vector_size(8 * WIDTH)));
 typedef int64_t ivec __attribute__((vector_size(8 * WIDTH)));
 typedef float fvec __attribute__((vector_size(4 * WIDTH)));
+typedef float wide __attribute__((vector_size(8 * WIDTH))); /* as many floats as fit */
+typedef int32_t iwide __attribute__((vector_size(8 * WIDTH)));
+#define LANES (2 * WIDTH)
 
 static inline vec load(const double *x)
 {
@@ -180,11 +186,6 @@ static void sum_differences(const double *a, const double *b, ptrdiff_t d, int b
                             int end, double *tile)
 {
     sum_rows(a, b, d, begin, end, 1, tile);
-}
-
-static void squared_distances(const double *a, const double *b, ptrdiff_t d, double *out)
-{
-    sum_differences(a, b, d, 0, TILE, out);
 }
 
 static void sum_products(const double *a, const double *b, ptrdiff_t d, double *tile)
@@ -555,13 +556,206 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
     return next;
 }
 
+/* Neighbours: tiles are (d, TILE) here. */
+
+static inline wide load_wide(const float *x)
+{
+    wide v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+static inline void store_wide(float *x, wide v) { memcpy(x, &v, sizeof v); }
+
+static inline wide larger_wide(wide a, wide b)
+{
+    const iwide mask = a > b;
+    return (wide)((mask & (iwide)a) | (~mask & (iwide)b));
+}
+
+/* Bit l is set where lane l is. */
+static inline uint64_t bits(iwide mask)
+{
+#if defined(__AVX512DQ__)
+    return (uint64_t)_mm512_movepi32_mask((__m512i)mask);
+#elif defined(__AVX2__)
+    return (uint64_t)(unsigned)_mm256_movemask_ps((__m256)mask);
+#elif defined(__SSE2__)
+    return (uint64_t)(unsigned)_mm_movemask_ps((__m128)mask);
+#else
+    uint64_t all = 0;
+    for (int l = 0; l < LANES; l++)
+        all |= (uint64_t)(mask[l] != 0) << l;
+    return all;
+#endif
+}
+
+static void single_tile(const double *a, const double *centre, double scale, ptrdiff_t d,
+                        float *out, double *norms)
+{
+    vec sum[TILE / WIDTH];
+    for (int v = 0; v < TILE / WIDTH; v++)
+        sum[v] = splat(0.0);
+    for (ptrdiff_t k = 0; k < d; k++)
+        for (int v = 0; v < TILE / WIDTH; v++) {
+            const ptrdiff_t place = k * TILE + v * WIDTH;
+            const vec x = (load(a + place) - centre[k]) * scale;
+            const fvec rounded = __builtin_convertvector(x, fvec);
+            memcpy(out + place, &rounded, sizeof rounded);
+            sum[v] += x * x;
+        }
+    for (int v = 0; v < TILE / WIDTH; v++)
+        store(norms + v * WIDTH, sum[v]);
+}
+
+static ptrdiff_t points_near_box(const float *a, ptrdiff_t d, const float *low,
+                                 const float *high, const float *reach, int32_t *rows)
+{
+    wide sum[TILE / LANES];
+    for (int v = 0; v < TILE / LANES; v++)
+        sum[v] = (wide){0};
+    for (ptrdiff_t k = 0; k < d; k++)
+        for (int v = 0; v < TILE / LANES; v++) {
+            const wide x = load_wide(a + k * TILE + v * LANES);
+            const wide gap = larger_wide(larger_wide(low[k] - x, x - high[k]), (wide){0});
+            sum[v] += gap * gap;
+        }
+    uint64_t near = 0;
+    for (int v = 0; v < TILE / LANES; v++)
+        near |= bits(~(sum[v] > load_wide(reach + v * LANES))) << v * LANES;
+    ptrdiff_t count = 0;
+    for (; near; near &= near - 1)
+        rows[count++] = __builtin_ctzll(near);
+    return count;
+}
+
+/* tile[r, j] = (shift ? shift_j : tile[r, j]) + sum over `depth` features of a_r b_j.
+ * Each call brings some of what is needed next, from `ahead` on, into the cache. */
+static inline void single_products(const float *const a[MR], const float *b,
+                                   ptrdiff_t depth, const float *shift, float *tile,
+                                   const float *ahead)
+{
+    wide sum[MR][NV];
+    for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++)
+            sum[r][v] = load_wide((shift ? shift : tile + r * TILE) + v * LANES);
+    for (ptrdiff_t k = 0; k < depth; k++) {
+        wide bk[NV];
+        __builtin_prefetch(ahead + k * 16);
+        for (int v = 0; v < NV; v++)
+            bk[v] = load_wide(b + k * TILE + v * LANES);
+        for (int r = 0; r < MR; r++) {
+            const float ak = a[r][k * TILE];
+            for (int v = 0; v < NV; v++)
+                sum[r][v] += bk[v] * ak;
+        }
+    }
+    for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++)
+            store_wide(tile + r * TILE + v * LANES, sum[r][v]);
+}
+
+static void near_pairs(const float *a, const float *b, ptrdiff_t d, const float *shift,
+                       const float *least, const float *of_a, const float *of_b,
+                       const int32_t *rows, ptrdiff_t n_rows, uint64_t *near)
+{
+    float tile[TILE * TILE] ALIGNED;
+    for (ptrdiff_t k = 0; k < d; k += CDSK_SINGLE_DEPTH) {
+        const ptrdiff_t depth = smaller_of(d - k, CDSK_SINGLE_DEPTH);
+        for (ptrdiff_t i = 0; i < n_rows; i += MR) {
+            const float *points[MR];
+            for (int r = 0; r < MR; r++) /* the last ones once more */
+                points[r] = a + k * TILE + rows[smaller_of(i + r, n_rows - 1)];
+            for (int j = 0; j < TILE; j += NV * LANES)
+                single_products(points, b + k * TILE + j, depth, k ? NULL : shift + j,
+                                tile + i * TILE + j,
+                                b + (k + depth) * TILE + i / MR * depth * 16);
+        }
+    }
+    for (ptrdiff_t r = 0; r < n_rows; r++) {
+        const float enough = least[rows[r]];
+        near[r] = 0;
+        for (int j = 0; j < TILE; j += LANES) {
+            const wide value = load_wide(tile + r * TILE + j);
+            iwide small = value < enough;
+            if (of_b)
+                small &= value < of_a[rows[r]] + load_wide(of_b + j);
+            near[r] |= bits(~small) << j;
+        }
+    }
+}
+
+#define SQUARED_DISTANCE(name, type, load_type)                                         \
+    static double name(const double *a, const type *b, ptrdiff_t d)                     \
+    {                                                                                   \
+        vec sum[4] = {{0}};                                                             \
+        ptrdiff_t k = 0;                                                                \
+        for (; k + 4 * WIDTH <= d; k += 4 * WIDTH)                                      \
+            for (int v = 0; v < 4; v++) {                                               \
+                const ptrdiff_t place = k + v * WIDTH;                                  \
+                const vec difference = load(a + place) - load_type(b + place);          \
+                sum[v] += difference * difference;                                      \
+            }                                                                           \
+        for (; k + WIDTH <= d; k += WIDTH) {                                            \
+            const vec difference = load(a + k) - load_type(b + k);                      \
+            sum[0] += difference * difference;                                          \
+        }                                                                               \
+        double rest = 0;                                                                \
+        for (; k < d; k++)                                                              \
+            rest += (a[k] - (double)b[k]) * (a[k] - (double)b[k]);                      \
+        return d < WIDTH ? rest                                                         \
+                         : rest + horizontal_sum((sum[0] + sum[1]) + (sum[2] + sum[3])); \
+    }
+
+SQUARED_DISTANCE(squared_distance_f64, double, load)
+SQUARED_DISTANCE(squared_distance_f32, float, load_f32)
+
+static double box_distance(const double *low_a, const double *high_a,
+                           const double *low_b, const double *high_b, ptrdiff_t d,
+                           double *centres)
+{
+    vec sum = {0}, between = {0};
+    double total = 0, apart = 0;
+    ptrdiff_t k = 0;
+    for (; k + WIDTH <= d; k += WIDTH) {
+        const vec before = load(low_b + k) - load(high_a + k);
+        const vec behind = load(low_a + k) - load(high_b + k);
+        const vec gap = larger(larger(before, behind), splat(0.0));
+        sum += gap * gap;
+        between += (before - behind) * (before - behind);
+    }
+    for (; k < d; k++) {
+        const double before = low_b[k] - high_a[k], behind = low_a[k] - high_b[k];
+        const double gap = before > behind ? before : behind;
+        total += gap > 0 ? gap * gap : 0;
+        apart += (before - behind) * (before - behind);
+    }
+    *centres = apart + horizontal_sum(between);
+    return total + horizontal_sum(sum);
+}
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define TEXT_(a) #a
 #define TEXT(a) TEXT_(a)
 
 const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
-    TEXT(CDSK_LEVEL), squared_norms, squared_distances, gaussian_f64, gaussian_f32,
-    log_votes,        product_f64,   product_f32,       inner,        combine,
-    hadamard_row,     smo_partner,   smo_update,
+    TEXT(CDSK_LEVEL),
+    squared_norms,
+    gaussian_f64,
+    gaussian_f32,
+    log_votes,
+    product_f64,
+    product_f32,
+    inner,
+    combine,
+    hadamard_row,
+    single_tile,
+    points_near_box,
+    near_pairs,
+    squared_distance_f64,
+    squared_distance_f32,
+    box_distance,
+    smo_partner,
+    smo_update,
 };

@@ -19,6 +19,7 @@
 #define CDSK_SIMD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* 48: a multiple of every register block in simd.c; 48 x 48 doubles are 18 KiB, half
  * of a 32 KiB level-1 cache. */
@@ -26,6 +27,9 @@
 
 /* 8 doubles, a cache line: loops over features read whole lines one after the other. */
 #define CDSK_GROUP 8
+
+/* Products that near_pairs sums before it puts a partial sum away. */
+#define CDSK_SINGLE_DEPTH 64
 
 /* Columns that one call of `product` may take. */
 #define CDSK_MAX_COLUMNS 64
@@ -39,9 +43,6 @@ typedef struct {
 
     /* |a_i|^2 of a tile. a (d, TILE) in, packed   out (TILE,) out */
     void (*squared_norms)(const double *a, ptrdiff_t d, double *out);
-
-    /* |a_i - b_j|^2 from differences. a, b (d, TILE) in, packed   out (TILE, TILE) out */
-    void (*squared_distances)(const double *a, const double *b, ptrdiff_t d, double *out);
 
     /* Tile of K_ij = exp(-|a_i - b_j|^2 wa_i wb_j), values below the smallest normal
      * number of the output type are exactly 0.
@@ -92,6 +93,39 @@ typedef struct {
      *   k (n,) in   Y (c, n) in   y (c,) in   out (n,) out, may be k itself */
     void (*hadamard_row)(const double *k, const double *Y, const double *y,
                          double scale, ptrdiff_t c, ptrdiff_t n, double *out);
+
+    /* Neighbours. Here a tile is stored feature by feature: feature k of point i is
+     * [k * CDSK_TILE + i]. Points are taken in units and from origins in which float32
+     * tells near from far; what it cannot tell is left to squared_distance.
+     *
+     * single_tile: out = (a - centre) * scale in float32, norms = |that|^2 in float64.
+     *   a (d, TILE) in   centre (d,) in   out (d, TILE) out   norms (TILE,) out */
+    void (*single_tile)(const double *a, const double *centre, double scale, ptrdiff_t d,
+                        float *out, double *norms);
+
+    /* Points of a whose squared distance from a box is at most reach_i, or NaN.
+     *   a (d, TILE) in   low, high (d,) in   reach (TILE,) in
+     *   rows (TILE,) out, their numbers; returns how many */
+    ptrdiff_t (*points_near_box)(const float *a, ptrdiff_t d, const float *low,
+                                 const float *high, const float *reach, int32_t *rows);
+
+    /* Pairs with a_i b_j + shift_j >= least_i, or >= of_a_i + of_b_j unless of_b is NULL,
+     * or NaN: bit j of near[r] for i = rows[r]. Products are summed CDSK_SINGLE_DEPTH at
+     * a time, shift_j first.
+     *   a, b (d, TILE) in   shift, least, of_a, of_b (TILE,) in   rows (n_rows,) in
+     *   near (n_rows,) out */
+    void (*near_pairs)(const float *a, const float *b, ptrdiff_t d, const float *shift,
+                       const float *least, const float *of_a, const float *of_b,
+                       const int32_t *rows, ptrdiff_t n_rows, uint64_t *near);
+
+    /* |a - b|^2 from differences, the same from both ends. a, b (d,) in */
+    double (*squared_distance_f64)(const double *a, const double *b, ptrdiff_t d);
+    double (*squared_distance_f32)(const double *a, const float *b, ptrdiff_t d);
+
+    /* Squared distance between two boxes; *centres is that between their centres. */
+    double (*box_distance)(const double *low_a, const double *high_a,
+                           const double *low_b, const double *high_b, ptrdiff_t d,
+                           double *centres);
 
     /* SMO, second-order choice: the i with the largest
      *   (g_i - g_j)^2 / max(diag_i + diag_j - 2 q_i, floor)   among g_i > g_j,

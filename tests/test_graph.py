@@ -1,0 +1,209 @@
+"""Neighbours from a graph of distances: as from our own search, and bad graphs."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import make_blobs
+from sklearn.neighbors import KNeighborsTransformer
+
+from cdsk import CDSK
+from cdsk._kernels.graph import GivenNeighbours
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import NeighbourGraph
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(240, 3, centers=3, random_state=0)[0]
+
+
+def distance_graph(X, k):
+    return KNeighborsTransformer(n_neighbors=k, mode="distance").fit_transform(X)
+
+
+def disordered(graph, rng, own):
+    """The same distances in rows in any order, with or without those of 0."""
+    rows = [[] for _ in range(graph.shape[0])]
+    coo = graph.tocoo()
+    for i, j, value in zip(coo.row, coo.col, coo.data, strict=True):
+        if own or i != j:
+            rows[i].append((j, value))
+    for row in rows:
+        rng.shuffle(row)
+    ends = np.cumsum([0, *map(len, rows)])
+    columns = np.array([int(j) for row in rows for j, _ in row])
+    data = np.array([value for row in rows for _, value in row])
+    return sparse.csr_array((data, columns, ends), shape=graph.shape)
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("robust", [True, False])
+def test_graph_of_all_neighbours_equals_our_own(rng, blobs, own, robust):
+    expected = Neighbours(blobs, 12, robust=robust)
+    given = disordered(distance_graph(blobs, 12), rng, own)
+    found = GivenNeighbours(given, None, robust=robust)
+    np.testing.assert_allclose(found.scales, expected.scales, rtol=1e-13)
+    ours, theirs = NeighbourGraph(expected)._squared, NeighbourGraph(found)._squared
+    np.testing.assert_array_equal(theirs.indptr, ours.indptr)
+    np.testing.assert_array_equal(theirs.indices, ours.indices)
+    np.testing.assert_allclose(theirs.data, ours.data, rtol=1e-13)
+    assert (theirs != theirs.T).nnz == 0
+
+
+def test_the_nearest_of_a_longer_row_are_taken(blobs):
+    longer = GivenNeighbours(distance_graph(blobs, 30), 9)
+    exact = GivenNeighbours(distance_graph(blobs, 9), None)
+    assert (longer.graph() != exact.graph()).nnz == 0
+    np.testing.assert_array_equal(longer.scales, exact.scales)
+
+
+def test_rows_may_be_short_empty_or_one_way():
+    graph = sparse.csr_array([[0, 2.0, 3, 0], [2, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0]])
+    found = GivenNeighbours(graph, None)
+    np.testing.assert_array_equal(found.own_scales, [3, 2, 4, 0])
+    np.testing.assert_array_equal(found.scales, [3, 2, 4, 2])
+    squared = NeighbourGraph(found)._squared.toarray()
+    np.testing.assert_array_equal(
+        squared, [[0, 4, 9, 0], [4, 0, 16, 0], [9, 16, 0, 0], [0, 0, 0, 0]]
+    )
+
+
+def test_distances_that_differ_between_both_ends_become_one():
+    graph = sparse.csr_array([[0, 1.0], [1.001, 0]])
+    squared = NeighbourGraph(GivenNeighbours(graph, None))._squared.toarray()
+    assert squared[0, 1] == squared[1, 0]
+
+
+def test_duplicates_stay_neighbours():
+    X = np.repeat(np.arange(10.0)[:, np.newaxis], 2, axis=0)
+    found = NeighbourGraph(GivenNeighbours(distance_graph(X, 3), None))._squared
+    assert found.nnz > np.count_nonzero(found.data) >= 20
+
+
+class Precise(TransformerMixin, BaseEstimator):
+    """An index wrapped by the convention, without the points themselves."""
+
+    def __init__(self, n_neighbors=20):
+        self.n_neighbors = n_neighbors
+
+    def fit(self, X, y=None):
+        self.transformer_ = KNeighborsTransformer(n_neighbors=self.n_neighbors).fit(X)
+        return self
+
+    def transform(self, X):
+        return self.transformer_.transform(X)
+
+
+@pytest.mark.parametrize("transformer", [KNeighborsTransformer, Precise])
+def test_transformer_gives_the_labels_of_our_own_search(blobs, transformer):
+    own = CDSK(3, random_state=0, max_iter=2, n_init=2).fit(blobs)
+    model = CDSK(
+        3, random_state=0, max_iter=2, n_init=2, neighbors=transformer(n_neighbors=20)
+    )
+    np.testing.assert_array_equal(model.fit(blobs).labels_, own.labels_)
+    new = blobs[::5] + 0.01
+    np.testing.assert_array_equal(model.predict(new), own.predict(new))
+    np.testing.assert_array_equal(model.predict(blobs), own.predict(blobs))
+    assert not hasattr(model.neighbors, "n_features_in_")
+    assert transformer.__name__ in " ".join(model.report().split())
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(new), own.predict(new))
+
+
+def test_graph_as_data_gives_the_labels_of_our_own_search(blobs):
+    own = CDSK(3, random_state=0, max_iter=2, n_init=2).fit(blobs)
+    transformer = KNeighborsTransformer(n_neighbors=20)
+    graph = transformer.fit_transform(blobs)
+    model = CDSK(
+        3, kernel="precomputed_neighbors", random_state=0, max_iter=2, n_init=2
+    ).fit(graph)
+    np.testing.assert_array_equal(model.labels_, own.labels_)
+    new = blobs[::5] + 0.01
+    np.testing.assert_array_equal(
+        model.predict(transformer.transform(new)), own.predict(new)
+    )
+    assert "a given graph" in " ".join(model.report().split())
+
+
+def test_votes_are_those_of_the_definition(rng, blobs):
+    transformer = KNeighborsTransformer(n_neighbors=10)
+    model = CDSK(3, bandwidth=0.7, neighbors=transformer, random_state=0).fit(blobs)
+    new = rng.normal(size=(20, 3))
+    graph = transformer.fit(blobs).transform(new).toarray()
+    K = np.where(graph > 0, np.exp(-(graph**2) / (2 * 0.7**2)), 0.0)
+    members = np.eye(3)[model.labels_]
+    with np.errstate(divide="ignore"):
+        expected = np.log(K @ (model.weights_[:, np.newaxis] * members))
+    np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-10)
+
+
+def test_points_without_neighbours_take_the_heaviest_cluster(blobs):
+    model = CDSK(3, kernel="precomputed_neighbors", random_state=0)
+    model.fit(distance_graph(blobs, 20))
+    nobody = sparse.csr_array((2, len(blobs)))
+    with pytest.warns(UserWarning, match="no similarity"):
+        labels = model.predict(nobody)
+    assert len(set(labels)) == 1
+
+
+def changed(graph, entry, value):
+    graph = graph.copy()
+    graph.data[entry] = value
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda graph: changed(graph, 5, -1.0), "not negative; got -1.0"),
+        (lambda graph: changed(graph, 5, np.nan), "NaN"),
+        (lambda graph: graph.toarray(), "must be a sparse matrix"),
+        (lambda graph: graph[:, :-1], "a row and a column for each of the 240"),
+        (lambda graph: graph * 0, "all of them 0"),
+        (
+            lambda graph: sparse.csr_array(
+                (np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape
+            ),
+            "connectivity",
+        ),
+    ],
+)
+def test_bad_graphs_are_refused(blobs, wrong, message):
+    graph = wrong(distance_graph(blobs, 9))
+    with pytest.raises(ValueError, match=message):
+        CDSK(3, kernel="precomputed_neighbors").fit(graph)
+
+
+def test_pairs_that_come_twice_are_refused():
+    parts = np.ones(3), np.array([1, 1, 0]), np.array([0, 2, 3])
+    with pytest.raises(ValueError, match="each pair once"):
+        GivenNeighbours(sparse.csr_array(parts, shape=(2, 2)), None)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"neighbors": "kd_tree"}, "neighbors must be None or a transformer"),
+        ({"neighbors": KNeighborsTransformer}, "neighbors must be None or a trans"),
+        ({"neighbors": KNeighborsTransformer(mode="connectivity")}, "mode='distance'"),
+        (
+            {"neighbors": KNeighborsTransformer(), "kernel": "linear"},
+            'neighbors truncates kernel="rbf" only',
+        ),
+        (
+            {"kernel": "precomputed_neighbors", "bandwidth": "median"},
+            "bandwidth='median' needs points",
+        ),
+        ({"kernel": "precomputed_neighbors", "lam": "auto"}, "lam='auto' needs points"),
+        ({"kernel": "precomputed_neighbors", "whiten": True}, "whiten needs points"),
+    ],
+)
+def test_bad_parameters_are_refused(blobs, parameters, message):
+    X = blobs
+    if parameters.get("kernel") == "precomputed_neighbors":
+        X = distance_graph(blobs, 9)
+    with pytest.raises(ValueError, match=message):
+        CDSK(3, **parameters).fit(X)
