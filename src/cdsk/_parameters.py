@@ -33,6 +33,7 @@ def check_parameters(model):
                 'n_neighbors truncates kernel="rbf" only; expected None for '
                 f"kernel={model.kernel!r}, got {model.n_neighbors!r}."
             )
+    _check_approximation(model)
     check_whiten(model.whiten)
     if model.kernel == "precomputed" and model.whiten not in (False, "auto"):
         raise ValueError(
@@ -54,3 +55,29 @@ def check_parameters(model):
     check_integer(model.n_init, "n_init", 1, 10**6)
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
+
+
+def _check_approximation(model):
+    """A matrix of low rank stands for a Gaussian kernel of one bandwidth only."""
+    if model.approximation is None:
+        if model.n_components is not None:
+            raise ValueError(
+                'n_components is the rank of approximation="lowrank"; expected None '
+                f"without it, got {model.n_components!r}."
+            )
+        return
+    check_choice(model.approximation, "approximation", ("lowrank",), or_else="None or ")
+    if model.n_components is not None:
+        check_integer(model.n_components, "n_components", 1)
+    several = model.bandwidth in ("auto", "local")
+    for name, value, refused, expected in (
+        ("kernel", model.kernel, model.kernel != "rbf", '"rbf"'),
+        ("bandwidth", model.bandwidth, several, "a number, or a rule for one bandwidth"),
+        ("n_neighbors", model.n_neighbors, model.n_neighbors is not None, "None"),
+        ("psd", model.psd, model.psd is not None and not model.psd, "None or True"),
+    ):
+        if refused:
+            raise ValueError(
+                'approximation="lowrank" is for a Gaussian kernel of one bandwidth on '
+                f"all pairs of points; expected {name} to be {expected}, got {value!r}."
+            )

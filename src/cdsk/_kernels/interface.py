@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cdsk._rows import RowSource
+from cdsk._rows import HadamardRows, RowSource
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,6 +47,8 @@ class Kernel(ABC):
     n_negative: int = 0
     # What makes its values larger, in the words of the estimator's parameters.
     remedy: str
+    # How far it is from what it stands for; None if it is exact.
+    approximation: Any = None
 
     @property
     @abstractmethod
@@ -90,6 +92,17 @@ class Kernel(ABC):
     def absolute_rows(self) -> RowSource:
         """Compiled access to the rows of |K|, diagonal entries included."""
         return self.rows()
+
+    def weight_rows(self, vectors: Array, scale: float) -> RowSource | None:
+        """Rows of scale |K| o Y'Y for ``vectors`` Y; None: they cost too much.
+
+        Then the kernel has ``block``.
+        """
+        return HadamardRows(self.absolute_rows(), vectors, scale)
+
+    def block(self, points: Indices) -> Array:
+        """Entries of |K| between some points, diagonal entries included."""
+        raise TypeError(f"{type(self).__name__} has rows")
 
 
 class Similarity(ABC):
