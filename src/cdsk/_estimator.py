@@ -118,8 +118,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_init : int, default=10
         Number of k-means starts.
     random_state : int, RandomState instance or None, default=None
-        Seeds the eigensolver's start, k-means and the pivots of an approximation. The same seed gives the same bits for
-        any ``n_threads``, and the same labels for any number of threads of BLAS.
+        Seeds the eigensolver's start, k-means and the pivots of an approximation. The
+        same seed gives the same bits for any ``n_threads``, and the same labels for any
+        number of threads of BLAS.
     n_threads : int, default=None
         Threads of the compiled loops; None means all.
     verbose : int, default=0

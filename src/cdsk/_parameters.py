@@ -72,7 +72,12 @@ def _check_approximation(model):
     several = model.bandwidth in ("auto", "local")
     for name, value, refused, expected in (
         ("kernel", model.kernel, model.kernel != "rbf", '"rbf"'),
-        ("bandwidth", model.bandwidth, several, "a number, or a rule for one bandwidth"),
+        (
+            "bandwidth",
+            model.bandwidth,
+            several,
+            "a number, or a rule for one bandwidth",
+        ),
         ("n_neighbors", model.n_neighbors, model.n_neighbors is not None, "None"),
         ("psd", model.psd, model.psd is not None and not model.psd, "None or True"),
     ):

@@ -8,6 +8,8 @@ the next row of F. Of a Gaussian kernel only m rows are ever made, O(nm) memory.
 are drawn in blocks, and of a block each is kept with the probability that its rest has
 left after those kept before it, which is the same distribution as one after the other
 (Epperly, Tropp & Webber, Embrace rejection, 2024) and makes products of the updates.
+Where a rank is given, twice as many pivots are drawn and F is cut to its leading
+directions: at equal rank that is closer to K than m pivots, however they are drawn.
 
 F'F never exceeds K, so that F'F + diag(rest), with the diagonal of K, is semi-definite
 as the weight step wants it. Its entries may be slightly negative where those of K are
@@ -34,6 +36,7 @@ from cdsk import _kernel
 from cdsk._block import combine, inner
 from cdsk._kernels.dense import ProductSimilarity
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel
+from cdsk._linalg.dense import all_eigenpairs
 from cdsk._rows import StoredRows
 from cdsk._runtime import check_memory, one_blas_thread
 
@@ -45,6 +48,10 @@ MOST_COMPONENTS = 2000
 
 # Pivots drawn at once. Each draw reads all points; more are rejected where few remain.
 _BLOCK = 128
+
+# Where the rank is given, twice as many pivots are drawn, up to this number, and their
+# factor is cut to its leading directions. LAPACK finds those in about a second.
+_MOST_CUT = 1500
 
 # A rest below this is rounding.
 _ROUNDING = 1e-12
@@ -95,17 +102,19 @@ class LowRankKernel(Kernel):
         rng = np.random.RandomState(seed)
         self._bandwidth = bandwidth
         values = _GaussianValues(points, bandwidth, n_threads)
-        most, tolerance = n_components, 0.0
-        if n_components is None:
-            most, tolerance = MOST_COMPONENTS, TOLERANCE
+        most, tolerance = MOST_COMPONENTS, TOLERANCE
+        if n_components is not None:
+            most, tolerance = max(n_components, min(2 * n_components, _MOST_CUT)), 0.0
         found = pivoted_cholesky(
             values, self.n, min(most, self.n), tolerance, rng, n_threads
         )
         self.F, self.component_labels = found.F, found.components
+        if n_components is not None and len(self.F) > n_components:
+            self.F = leading_part(self.F, n_components, n_threads)
         self._own = np.einsum("mn,mn->n", self.F, self.F)
         self.approximation = Approximation(
             n_components=len(self.F),
-            trace_error=float(np.mean(found.rest)),
+            trace_error=float(np.mean(np.maximum(1.0 - self._own, 0.0))),
             largest_error=self._largest_error(values, rng),
         )
         if found.missing > TOLERANCE and n_components is None:
@@ -174,11 +183,13 @@ class LowRankSimilarity(ProductSimilarity):
         super().__init__(kernel, weights, penalty)
         signs = np.random.RandomState(0).choice([-1.0, 1.0], (_PROBES, self.n))
         vectors = np.concatenate([np.ones((1, self.n)), signs])
+        # that of a negligible entry of K
+        smallest = 4.0 * weights.max() * NEGLIGIBLE_EDGE
         resolved = np.ones(self.n, dtype=bool)
         while True:
             sums = self._product(vectors * resolved)
             least = (1.0 - _SLACK) * np.abs(sums[1:]).max(axis=0)
-            lost = resolved & ~(sums[0] > least)
+            lost = resolved & ~(sums[0] > np.maximum(least, smallest))
             if not lost.any():
                 break
             # nor do they count for the others
@@ -195,7 +206,7 @@ class _GaussianValues:
 
     def __init__(self, points, bandwidth, n_threads):
         self._X = np.ascontiguousarray(points, dtype=np.float64)
-        self._bandwidth = bandwidth
+        self._bandwidth = float(bandwidth)
         self._n_threads = n_threads
 
     def __call__(self, rows, columns=None):
@@ -247,6 +258,8 @@ def pivoted_cholesky(values, n, most, tolerance, rng, n_threads):
         square = values(drawn, drawn) - combine(known, known, n_threads)
         rest[drawn[np.diagonal(square) <= _ROUNDING]] = 0.0
         kept, lower = rejection_cholesky(square, rng)
+        if not kept:
+            continue
         drawn = drawn[kept]
         F = _with_room(F, m, m + len(drawn), most)
         rows = values(drawn)
@@ -264,6 +277,20 @@ def pivoted_cholesky(values, n, most, tolerance, rng, n_threads):
     pivots = np.concatenate([np.empty(0, dtype=np.intp), *pivots])
     missing = left / max(centred, _ROUNDING * n)
     return Factor(F[:m], pivots, rest, components, missing)
+
+
+def leading_part(F, m, n_threads):
+    """The factor (m, n) of the best approximation of F'F of rank m.
+
+    It takes away from F'F, so that what holds for its rest holds as before.
+    """
+    check_memory(
+        8 * m * F.shape[1],
+        f"An approximation of the kernel by {m} components",
+        _LESS_MEMORY,
+    )
+    _, rotation = all_eigenpairs(inner(F, F, n_threads))
+    return combine(np.ascontiguousarray(rotation[:, :m]), F, n_threads)
 
 
 def rejection_cholesky(square, rng):
