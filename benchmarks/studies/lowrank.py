@@ -27,7 +27,8 @@ def errors(F, K, sample):
     """Relative errors of F'F, whose rest is semi-definite, and of a part K of it."""
     part = F[:, sample].T @ F[:, sample]
     return (
-        1.0 - np.sum(np.square(F)) / F.shape[1],
+        # where both are rounding, either sign
+        abs(1.0 - np.sum(np.square(F)) / F.shape[1]),
         np.linalg.norm(K - part) / np.linalg.norm(K),
     )
 

@@ -86,8 +86,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         kernel with one bandwidth becomes a matrix of low rank, by a randomly pivoted
         Cholesky factorisation. None uses the kernel as it is.
     n_components : int, default=None
-        Rank of the approximation, at most ``n_samples``. None takes the one at which
-        a twentieth of the trace of the centred kernel is missing, and 2000 at most.
+        Rank of the approximation, at most ``n_samples``; without one it means nothing.
+        None takes that at which a twentieth of the trace of the centred kernel is
+        missing, and 2000 at most.
     whiten : bool, int or "auto", default="auto"
         PCA-whitening of the data before anything else: to all components, or to so
         many. "auto" decides by the data whether it helps, if there are at least 60

@@ -59,16 +59,11 @@ def check_parameters(model):
 
 def _check_approximation(model):
     """A matrix of low rank stands for a Gaussian kernel of one bandwidth only."""
-    if model.approximation is None:
-        if model.n_components is not None:
-            raise ValueError(
-                'n_components is the rank of approximation="lowrank"; expected None '
-                f"without it, got {model.n_components!r}."
-            )
-        return
-    check_choice(model.approximation, "approximation", ("lowrank",), or_else="None or ")
     if model.n_components is not None:
         check_integer(model.n_components, "n_components", 1)
+    if model.approximation is None:
+        return
+    check_choice(model.approximation, "approximation", ("lowrank",), or_else="None or ")
     several = model.bandwidth in ("auto", "local")
     for name, value, refused, expected in (
         ("kernel", model.kernel, model.kernel != "rbf", '"rbf"'),

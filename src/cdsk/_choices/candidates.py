@@ -26,7 +26,11 @@ from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.pairwise import PairwiseKernel
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._kernels.votes import GaussianVotes, KernelVotes, NeighbourVotes
-from cdsk._validation import check_bandwidth, ordinary_kernel_matrix
+from cdsk._validation import (
+    check_bandwidth,
+    check_random_state,
+    ordinary_kernel_matrix,
+)
 
 NEIGHBOURS = 20
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
@@ -195,7 +199,7 @@ def find_candidates(
         factor = LOCAL_FACTOR if bandwidth == "local" else None
         check_bandwidth(value, len(X))
         if approximation is not None:
-            how = n_components, rng.randint(2**31 - 1), n_threads
+            how = n_components, check_random_state(rng).randint(2**31 - 1), n_threads
             return [LowRankGaussian(X, _name(value), value, *how)]
         return [FullGaussian(X, _name(value), value, factor, psd, n_threads)]
 

@@ -10,8 +10,8 @@ up with others between the bounds; SMO solves the problem for these, and one pro
 makes the gradient afresh, which is the certificate as well. The most violating pair is
 always among them, so that the objective falls until the gap is closed (Joachims, 1999;
 Lin, 2001). Few coordinates of a wide kernel end between the bounds, and a step or ten
-suffice: measured against accelerated projected gradients (FISTA with restart) a tenth
-of the products, and against spectral projected gradients a third (docs/performance.md).
+suffice, where accelerated or spectral projected gradients take three to thirty times as
+many products (docs/performance.md).
 """
 
 import numpy as np
