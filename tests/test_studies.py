@@ -107,3 +107,22 @@ def test_theory(capsys):
     # the rest is a quarter of an hour of cross-validation with public functions only
     importlib.import_module("benchmarks.studies.theory").bounds()
     assert capsys.readouterr().out.count("total < 1 from n =") == 4
+
+
+def test_lowrank(folder, monkeypatch, capsys):
+    run(monkeypatch, "lowrank", folder, "--seeds", 1, "--rank", 10)
+    text = capsys.readouterr().out
+    assert text.count("median | 10 |") == 4
+    assert "Ours is closer in " in text
+
+
+def test_mnist_full(folder, monkeypatch, capsys):
+    X, y = three_clusters(64)
+    np.savez(folder / "mnist.npz", X=np.abs(20 * X).astype(np.uint8), y=y)
+    for kernel in ("exact", "lowrank"):
+        run(
+            *(monkeypatch, "mnist_full", folder, kernel),
+            *("--bandwidth", 1.0, "--out", folder / "out"),
+        )
+    # ten clusters of sixty points in three: that they are compared is all that counts
+    assert "labels of both: ARI " in capsys.readouterr().out

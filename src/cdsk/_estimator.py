@@ -21,6 +21,7 @@ from cdsk._choices.partition import SURVEY_ROUNDS, Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
+from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch
 from cdsk._parameters import GIVEN, check_parameters
 from cdsk._runtime import one_thread_if_forked, said_in_words
@@ -89,6 +90,14 @@ class CDSK(ClusterMixin, BaseEstimator):
         ``fit_transform(X)`` gives a sparse matrix of distances, as
         ``sklearn.neighbors.KNeighborsTransformer(mode="distance")`` does; ``transform``
         is asked by ``predict``. A clone is fitted. None: an exact search.
+    approximation : {"lowrank"} or None, default=None
+        "lowrank" is for more points than a kernel matrix has room for: a Gaussian
+        kernel with one bandwidth becomes a matrix of low rank, by a randomly pivoted
+        Cholesky factorisation. None uses the kernel as it is.
+    n_components : int, default=None
+        Rank of the approximation, at most ``n_samples``; without one it means nothing.
+        None takes that at which a twentieth of the trace of the centred kernel is
+        missing, and 2000 at most.
     whiten : bool, int or "auto", default="auto"
         PCA-whitening of the data before anything else: to all components, or to so
         many. "auto" decides by the data whether it helps, if there are at least 60
@@ -119,8 +128,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_init : int, default=10
         Number of k-means starts.
     random_state : int, RandomState instance or None, default=None
-        Seeds the eigensolver's start and k-means. The same seed gives the same bits for
-        any ``n_threads``, and the same labels for any number of threads of BLAS.
+        Seeds the eigensolver's start, k-means and the pivots of an approximation. The
+        same seed gives the same bits for any ``n_threads``, and the same labels for any
+        number of threads of BLAS.
     n_threads : int, default=None
         Threads of the compiled loops; None means all.
     verbose : int, default=0
@@ -166,6 +176,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         median: near 0 for outliers, whatever their margins.
     choice_ : Choice
         The kernels that were tried, their scores, and which was kept.
+    approximation_ : Approximation or None
+        Rank and errors of the approximated kernel: ``n_components``, ``trace_error``,
+        relative, and ``largest_error``, that of 10,000 random entries. None if the
+        kernel is exact.
     representation_ : Representation
         Whether the data were whitened, and what decided it.
     lambda_choice_ : LambdaChoice or None
@@ -214,6 +228,7 @@ class CDSK(ClusterMixin, BaseEstimator):
     margins_: NDArray[np.float64]
     typicality_: NDArray[np.float64]
     choice_: Choice
+    approximation_: Approximation | None
     representation_: Representation
     lambda_choice_: LambdaChoice | None
     params_: dict[str, Any]
@@ -232,6 +247,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         bandwidth: float | str = "auto",
         n_neighbors: int | None = None,
         neighbors: Any = None,
+        approximation: str | None = None,
+        n_components: int | None = None,
         whiten: bool | int | str = "auto",
         lam: float | str = 0.2,
         init: str | ArrayLike = "uniform",
@@ -252,6 +269,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.bandwidth = bandwidth
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
+        self.approximation = approximation
+        self.n_components = n_components
         self.whiten = whiten
         self.lam = lam
         self.init = init
@@ -308,7 +327,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 X, rng, n_threads, grid=GRID, sample=0.1, criterion="entropy"
             )
             lam = lambda_choice.lam
-        candidates = self._candidates(X, n_threads)
+        candidates = self._candidates(X, rng, n_threads)
         if n_clusters < self.n_clusters:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
@@ -378,6 +397,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.bandwidth_ = candidate.bandwidth
         self.lam_ = float(lam)
         self.choice_ = choice
+        self.approximation_ = kernel.approximation
         self.lambda_choice_ = lambda_choice
         self.representation_ = representation
         self.params_ = self.get_params(deep=False)
@@ -589,7 +609,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             whiten = False
         return represent(X, self.n_clusters, whiten, rng, n_threads)
 
-    def _candidates(self, X, n_threads):
+    def _candidates(self, X, rng, n_threads):
         return find_candidates(
             X,
             kernel=self.kernel,
@@ -599,6 +619,9 @@ class CDSK(ClusterMixin, BaseEstimator):
             n_neighbors=self.n_neighbors,
             neighbors=self.neighbors,
             progress=LongSearch(print) if self.verbose else None,
+            approximation=self.approximation,
+            n_components=self.n_components,
+            rng=rng,
             n_threads=n_threads,
         )
 
@@ -662,7 +685,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            return self._candidates(np.ascontiguousarray(part), n_threads)
+            return self._candidates(np.ascontiguousarray(part), rng, n_threads)
 
         # weights given for all points are none for a sample
         init = self.init if isinstance(self.init, str) else "uniform"

@@ -37,6 +37,7 @@ def check_parameters(model):
                 f"kernel={model.kernel!r}, got {model.n_neighbors!r}."
             )
     _check_neighbors(model)
+    _check_approximation(model)
     check_whiten(model.whiten)
     if model.kernel in GIVEN and model.whiten not in (False, "auto"):
         raise ValueError(
@@ -93,4 +94,30 @@ def _check_neighbors(model):
             raise ValueError(
                 f"lam={lam!r} needs points, as samples have other neighbours; expected "
                 "a number for kernel='precomputed_neighbors'."
+            )
+
+
+def _check_approximation(model):
+    """A matrix of low rank stands for a Gaussian kernel of one bandwidth only."""
+    if model.n_components is not None:
+        check_integer(model.n_components, "n_components", 1)
+    if model.approximation is None:
+        return
+    check_choice(model.approximation, "approximation", ("lowrank",), or_else="None or ")
+    several = model.bandwidth in ("auto", "local")
+    for name, value, refused, expected in (
+        ("kernel", model.kernel, model.kernel != "rbf", '"rbf"'),
+        (
+            "bandwidth",
+            model.bandwidth,
+            several,
+            "a number, or a rule for one bandwidth",
+        ),
+        ("n_neighbors", model.n_neighbors, model.n_neighbors is not None, "None"),
+        ("psd", model.psd, model.psd is not None and not model.psd, "None or True"),
+    ):
+        if refused:
+            raise ValueError(
+                'approximation="lowrank" is for a Gaussian kernel of one bandwidth on '
+                f"all pairs of points; expected {name} to be {expected}, got {value!r}."
             )

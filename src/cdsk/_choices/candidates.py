@@ -21,12 +21,17 @@ from cdsk._kernels.gaussian import gaussian_gram
 from cdsk._kernels.graph import GivenNeighbours
 from cdsk._kernels.indefinite import split
 from cdsk._kernels.interface import Candidate
+from cdsk._kernels.lowrank import LowRankKernel
 from cdsk._kernels.matrix import SymmetricMatrix
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.pairwise import PairwiseKernel
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._kernels.votes import GaussianVotes, GraphVotes, KernelVotes, NeighbourVotes
-from cdsk._validation import check_bandwidth, ordinary_kernel_matrix
+from cdsk._validation import (
+    check_bandwidth,
+    check_random_state,
+    ordinary_kernel_matrix,
+)
 
 NEIGHBOURS = 20
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
@@ -57,6 +62,33 @@ class FullGaussian:
     def votes(self, labels, weights, n_clusters):
         return GaussianVotes(
             *(self.X, labels, weights, self.bandwidth, self.factor),
+            *(n_clusters, self.n_threads),
+        )
+
+
+@dataclass(frozen=True)
+class LowRankGaussian:
+    """A Gaussian kernel of one bandwidth on all pairs of points, approximated."""
+
+    X: np.ndarray
+    name: str
+    bandwidth: float
+    n_components: int | None
+    seed: int
+    n_threads: int
+
+    def kernel(self):
+        return LowRankKernel(
+            *(self.X, self.bandwidth, self.n_components, self.seed, self.n_threads)
+        )
+
+    @property
+    def description(self):
+        return f"Gaussian, {self.name}, by a matrix of low rank"
+
+    def votes(self, labels, weights, n_clusters):
+        return GaussianVotes(
+            *(self.X, labels, weights, self.bandwidth, None),
             *(n_clusters, self.n_threads),
         )
 
@@ -156,6 +188,9 @@ def find_candidates(
     n_threads: int,
     neighbors: Any = None,
     progress: Callable[[float], object] | None = None,
+    approximation: str | None = None,
+    n_components: int | None = None,
+    rng: np.random.RandomState | None = None,
 ) -> list[Candidate]:
     """The kernels of X that the parameters of the estimator ask for."""
     if kernel == "precomputed":
@@ -170,6 +205,9 @@ def find_candidates(
         value = _resolve(X, bandwidth, n_threads)
         factor = LOCAL_FACTOR if bandwidth == "local" else None
         check_bandwidth(value, len(X))
+        if approximation is not None:
+            how = n_components, check_random_state(rng).randint(2**31 - 1), n_threads
+            return [LowRankGaussian(X, _name(value), value, *how)]
         return [FullGaussian(X, _name(value), value, factor, psd, n_threads)]
 
     robust = bandwidth == "auto"

@@ -21,7 +21,8 @@ def leave_one_out(kernel, labels, weights):
     """
     clusters = np.arange(labels.max() + 1)
     members = (labels == clusters[:, np.newaxis]) * weights
-    votes = kernel.product(np.ascontiguousarray(members))
+    # those of an approximated kernel may be slightly negative
+    votes = np.maximum(kernel.product(np.ascontiguousarray(members)), 0.0)
     total = votes.sum(axis=0)
     points = np.arange(len(labels))
     own = votes[labels, points]

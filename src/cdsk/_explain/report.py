@@ -100,6 +100,13 @@ def _kernel(model):
         low, middle, high = np.quantile(model.bandwidth_, [0, 0.5, 1])
         kernel += f"; bandwidths {low:.3g} to {high:.3g}, median {middle:.3g}"
     yield kernel
+    approximation = model.approximation_
+    if approximation is not None:
+        yield (
+            f"{_count(approximation.n_components, 'component')}; "
+            f"{approximation.trace_error:.2g} of the trace missing, largest error of "
+            f"10,000 random entries {approximation.largest_error:.2g}"
+        )
     if len(choice.names) > 1:
         yield _curve(choice)
 

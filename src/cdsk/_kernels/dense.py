@@ -60,8 +60,8 @@ class DenseKernel(SymmetricMatrix, Kernel):
         return DenseSimilarity(self, weights, penalty)
 
 
-class DenseSimilarity(Similarity):
-    """S of a ``DenseKernel``, by products with K."""
+class ProductSimilarity(Similarity):
+    """S of a kernel that is known by its products; subclasses set the degrees."""
 
     is_sparse = False
 
@@ -71,10 +71,32 @@ class DenseSimilarity(Similarity):
         self.remedy = kernel.remedy
         self._kernel = kernel
         self._weights = weights
-        self._penalty = penalty
         # alpha <= 1 / penalty up to rounding
         self._rest = np.maximum(1.0 - penalty * weights, 0.0)
         self._uniform = bool((weights == weights[0]).all())
+
+    def normalised_product(self, vectors):
+        return self._product(vectors * self._inverse_root) * self._inverse_root
+
+    def _product(self, vectors):
+        """S times each vector."""
+        if self._uniform:
+            factor = 2.0 * self._weights[0] * (1.0 + self._rest[0])
+            return factor * self._kernel.product(vectors)
+        m = len(vectors)
+        both = self._kernel.product(np.concatenate([vectors, vectors * self._weights]))
+        return 2.0 * (self._weights * both[:m] + self._rest * both[m:])
+
+    def nearest(self, points, candidates):
+        return nearest_among(self._kernel.points, points, candidates, self.n_threads)
+
+
+class DenseSimilarity(ProductSimilarity):
+    """S of a ``DenseKernel``."""
+
+    def __init__(self, kernel, weights, penalty):
+        super().__init__(kernel, weights, penalty)
+        self._penalty = penalty
         k_weights = (
             weights * kernel.row_sums
             if self._uniform
@@ -87,19 +109,8 @@ class DenseSimilarity(Similarity):
         self.n_clipped = self._clipped.nnz // 2
         self._set_degrees(degrees + self._negative_product(np.ones((1, self.n)))[0])
 
-    def normalised_product(self, vectors):
-        scaled = vectors * self._inverse_root
-        product = self._positive_product(scaled)
-        return (product + self._negative_product(scaled)) * self._inverse_root
-
-    def _positive_product(self, vectors):
-        """What K adds to S times each vector."""
-        if self._uniform:
-            factor = 2.0 * self._weights[0] * (1.0 + self._rest[0])
-            return factor * self._kernel.product(vectors)
-        m = len(vectors)
-        both = self._kernel.product(np.concatenate([vectors, vectors * self._weights]))
-        return 2.0 * (self._weights * both[:m] + self._rest * both[m:])
+    def _product(self, vectors):
+        return super()._product(vectors) + self._negative_product(vectors)
 
     def _negative_product(self, vectors):
         """What K- and the clipped entries add to S times each vector."""
@@ -120,8 +131,8 @@ class DenseSimilarity(Similarity):
         )
 
     def nearest(self, points, candidates):
-        kernel = self._kernel
         # by distance where the data are known, since the kernel of far points is zero
-        if kernel.points is None:
-            return candidates[np.argmax(kernel.K[np.ix_(points, candidates)], axis=1)]
-        return nearest_among(kernel.points, points, candidates, self.n_threads)
+        if self._kernel.points is None:
+            K = self._kernel.K
+            return candidates[np.argmax(K[np.ix_(points, candidates)], axis=1)]
+        return super().nearest(points, candidates)

@@ -18,7 +18,10 @@ from cdsk._validation import (
     in_one_dtype,
 )
 
-_LESS_MEMORY = "Use fewer points, or float32 data, which needs half as much."
+_LESS_MEMORY = (
+    "Use fewer points, or float32 data, which needs half as much; or, in a fit with "
+    'one bandwidth, approximation="lowrank", which needs no matrix.'
+)
 
 
 @said_in_words("The kernel matrix")

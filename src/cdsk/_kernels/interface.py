@@ -51,6 +51,8 @@ class Kernel(ABC):
     n_negative: int = 0
     # What makes its values larger, in the words of the estimator's parameters.
     remedy: str
+    # How far it is from what it stands for; None if it is exact.
+    approximation: Any = None
 
     @property
     @abstractmethod
@@ -95,10 +97,17 @@ class Kernel(ABC):
         """Compiled access to the rows of |K|, diagonal entries included."""
         return self.rows()
 
-    def weight_rows(self, vectors: Array, scale: float) -> RowSource:
-        """Compiled access to the rows of scale |K| o (Y' Y), for vectors Y (c, n)."""
+    def weight_rows(self, vectors: Array, scale: float) -> RowSource | None:
+        """Rows of scale |K| o Y'Y for ``vectors`` Y (c, n); None: they cost too much.
+
+        Then the kernel has ``block``.
+        """
         rows = HadamardRows(self.absolute_rows(), vectors, scale)
         return CachedRows(rows, _CACHE_BYTES)
+
+    def block(self, points: Indices) -> Array:
+        """Entries of |K| between some points, diagonal entries included."""
+        raise TypeError(f"{type(self).__name__} has rows")
 
 
 class Similarity(ABC):

@@ -28,8 +28,7 @@ from cdsk._linalg.multilevel import Multilevel
 from cdsk._rows import SparseRows
 from cdsk._runtime import check_memory
 
-
-# Edges below this part of the median degree do not join the fringe to the rest, which is
+# Edges below this part of the median degree do not join the fringe to the rest; it is
 # at most a quarter of the points: more are no fringe. docs/notes/2026-11-17-large.md.
 _WEAK = 1e-4
 _LARGEST_FRINGE = 0.25

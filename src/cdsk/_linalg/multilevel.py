@@ -52,7 +52,7 @@ class _Level:
         self.shift = shift
 
     def residual(self, right, x):
-        """right - L x."""
+        """The residual right - L x."""
         A = self.matrix
         image = product(A.indptr, A.indices, A.data, x, self.n_threads)
         return right - (1.0 + self.shift) * x + image

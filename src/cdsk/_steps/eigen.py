@@ -65,9 +65,7 @@ _INVERSE_TOLERANCE = 1e-10
 _MOST_SOLVES = 1000
 
 
-def leading_eigenpairs(
-    similarity, known, k, *, solver, rng, tol=TOLERANCE, start=None
-):
+def leading_eigenpairs(similarity, known, k, *, solver, rng, tol=TOLERANCE, start=None):
     """The k leading ``Eigenpairs`` beyond the ``known`` vectors.
 
     ``start`` are those of a similar problem.

@@ -72,9 +72,7 @@ def spectral_step(
     ``start`` is the embedding of a similar problem, used as a first guess; ``tol`` the
     largest residual of an eigenvector.
     """
-    similarity = similarity.without_fringe(
-        _SMALLEST_GROUP * similarity.n / n_clusters
-    )
+    similarity = similarity.without_fringe(_SMALLEST_GROUP * similarity.n / n_clusters)
     known, used = _component_vectors(similarity, n_clusters)
     if not used.any():
         raise ValueError(

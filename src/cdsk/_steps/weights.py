@@ -17,10 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from cdsk._block import combine
+from cdsk._steps.block_qp import descend_in_blocks
 from cdsk._steps.qp import better_start, descend
 
 # Steps allowed per point. About one is usual from uniform weights.
 _STEPS_PER_POINT = 1000
+
+# Where there are no rows: blocks allowed, and the coordinates of one. So many that its
+# entries cost about as much as the gradient, between these limits.
+_MOST_BLOCKS = 1000
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1000, 4000
 
 
 @dataclass
@@ -57,6 +64,12 @@ class WeightProblem:
         off_diagonal = np.einsum("ln,ln->n", self.vectors, product)
         return off_diagonal + self.kernel.absolute_diagonal * alpha
 
+    def _block(self, points):
+        """Entries of penalty |K| o G between some points."""
+        vectors = np.ascontiguousarray(self.vectors[:, points])
+        similar = combine(vectors, vectors, self.kernel.n_threads)
+        return self.penalty * self.kernel.block(points) * similar
+
     def merit(self, alpha):
         """Value of the objective."""
         # np.sum and not @: a threaded dot product would depend on the threads of BLAS
@@ -72,15 +85,20 @@ class WeightProblem:
         """Return the optimal ``Weights``, starting from ``alpha`` or a better point."""
         upper = min(1.0 / self.penalty, 1.0)
         alpha, gradient = better_start(alpha, self.q, upper, self.gradient)
-        _, gap, n_iter, status = descend(
-            self.kernel.weight_rows(self.vectors, self.penalty),
-            alpha,
-            gradient,
-            self.gradient,
-            upper,
-            tol * self.scale,
-            _STEPS_PER_POINT * len(alpha),
-        )
+        problem = alpha, gradient, self.gradient, upper, tol * self.scale
+        rows = self.kernel.weight_rows(self.vectors, self.penalty)
+        if rows is None:
+            size = int(2.0 * np.sqrt(self.vectors.size))
+            size = min(max(size, _SMALLEST_BLOCK), _LARGEST_BLOCK)
+            _, gap, n_iter, status = descend_in_blocks(
+                self._block, *problem, size, _MOST_BLOCKS
+            )
+        else:
+            _, gap, n_iter, status = descend(
+                rows,
+                *problem,
+                _STEPS_PER_POINT * len(alpha),
+            )
         gap /= self.scale
         if status != "converged":
             warnings.warn(
