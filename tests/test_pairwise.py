@@ -89,7 +89,10 @@ def test_values_between_minus_one_and_one_are_mapped(blobs):
             {"kernel": "cosine", "kernel_params": [1]},
             r"kernel_params must be a dict or None; got \[1\]",
         ),
-        ({"kernel": "gauss"}, "kernel must be one of 'rbf', 'precomputed', 'chi2'"),
+        (
+            {"kernel": "gauss"},
+            "kernel must be one of 'rbf', 'precomputed', 'precomputed_neighbors'",
+        ),
     ],
 )
 def test_refused(blobs, parameters, message):

@@ -7,6 +7,9 @@ Index = NDArray[np.int32] | NDArray[np.int64]
 def product(
     starts: Index, columns: Index, values: Array, block: Array, n_threads: int
 ) -> Array: ...
+def components(
+    starts: Index, columns: Index, values: Array, bounds: Array
+) -> tuple[int, NDArray[np.intc]]: ...
 def aggregate(
     starts: Index, columns: Index, values: Array, strength: float
 ) -> tuple[NDArray[np.intc], int]: ...

@@ -2,6 +2,7 @@
 """Sparse symmetric matrices as graphs (tests/test_multilevel.py).
 
     product(...)      the matrix times a block of vectors
+    components(...)   points that edges above a bound join
     aggregate(...)    groups of strongly joined neighbours
 
 A row is summed by one thread in the order of its entries: the result does not depend on
@@ -67,6 +68,42 @@ def product(
             )
         PyErr_CheckSignals()
     return np.asarray(out)
+
+
+def components(
+    const index[::1] starts,      # (n + 1,) in, CSR, symmetric
+    const index[::1] columns,     # (n_entries,) in
+    const double[::1] values,     # (n_entries,) in
+    const double[::1] bounds,     # (n,) in
+):
+    """Return the number of components and the label of every point (n,).
+
+    Points i and j are joined if their entry is above the smaller of their bounds.
+    Labels are in the order of the first points.
+    """
+    cdef Py_ssize_t n = starts.shape[0] - 1, first, i, j, entry
+    cdef Py_ssize_t n_found, next_point
+    cdef int count = 0
+    cdef int[::1] label = np.full(n, -1, dtype=np.intc)
+    cdef int[::1] found = np.empty(n, dtype=np.intc)
+    with nogil:
+        for first in range(n):
+            if label[first] >= 0:
+                continue
+            label[first] = count
+            found[0] = <int> first
+            n_found, next_point = 1, 0
+            while next_point < n_found:
+                i = found[next_point]
+                next_point += 1
+                for entry in range(starts[i], starts[i + 1]):
+                    j = columns[entry]
+                    if label[j] < 0 and values[entry] > fmin(bounds[i], bounds[j]):
+                        label[j] = count
+                        found[n_found] = <int> j
+                        n_found += 1
+            count += 1
+    return count, np.asarray(label)
 
 
 def aggregate(

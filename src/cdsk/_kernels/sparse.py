@@ -17,9 +17,8 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
-from cdsk._graph import product
+from cdsk._graph import components, product
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
 from cdsk._kernels.neighbours import nearest_among
 from cdsk._linalg.banded import BandOrder
@@ -190,25 +189,22 @@ class SparseSimilarity(Similarity):
         return _product(self._normalised, vectors, self.n_threads)
 
     def components(self):
-        i, j = _at_ends(self._matrix, self.degrees)
-        return self._joined_above(NEGLIGIBLE_EDGE * np.minimum(i, j))
+        return self._joined_above(NEGLIGIBLE_EDGE * self.degrees)
 
     def without_fringe(self, fewest):
         if fewest <= 1:
             return self
-        _, group = self._joined_above(_WEAK * np.median(self.degrees))
+        weak = _WEAK * np.median(self.degrees)
+        _, group = self._joined_above(np.full(self.n, weak))
         fringe = (np.bincount(group)[group] < fewest) & ~self.isolated
         if not 0 < np.count_nonzero(fringe) <= _LARGEST_FRINGE * self.n:
             return self
         kernel = self._kernel.restricted_to(~fringe)
         return SparseSimilarity(kernel, self._weights, self._penalty)
 
-    def _joined_above(self, weakest):
-        """Number and labels of the components of the edges above a bound."""
-        kept = (self._matrix.data > weakest).astype(np.int8)
-        graph = _with_values(self._matrix, kept).copy()
-        graph.eliminate_zeros()
-        return connected_components(graph, directed=False)
+    def _joined_above(self, bounds):
+        S = self._matrix
+        return components(S.indptr, S.indices, S.data, bounds)
 
     def nearest(self, points, candidates):
         if self._kernel.points is None:

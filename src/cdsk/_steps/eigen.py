@@ -7,7 +7,8 @@
            then, if that is cheap, on ((1 + s) I - A)^-1, which pulls apart the
            eigenvalues that crowd at 1
 "block"    block Lanczos on A
-"levels"   the same, its residuals smoothed by a hierarchy of smaller graphs
+"levels"   the same, its residuals smoothed by a hierarchy of smaller graphs; only
+           where S is sparse
 "auto"     "dense" for small problems and for those that want a large part of the
            spectrum; else "block" where K is in memory; where S is sparse "eigsh" if a
            factorisation is cheap, "levels" if not
@@ -51,6 +52,9 @@ MOST_PRODUCTS = 5000
 MOST_BLOCK_PRODUCTS = 1000
 _MOST_CYCLES = 200
 
+# What a factorisation may cost, in products, to be used without being asked for.
+_CHEAP_INVERSE = 250
+
 # Basis vectors of eigsh on A, per wanted one and at least. Measured, 10 000 images of
 # MNIST, ten wanted: 30, 60 and 100 need the same time where clusters are seen, and more
 # need fewer products where eigenvalues crowd. On its inverse those of SciPy suffice.
@@ -79,23 +83,16 @@ def leading_eigenpairs(similarity, known, k, *, solver, rng, tol=TOLERANCE, star
     options = {"known": known, "n_threads": similarity.n_threads}
     if solver == "auto":
         solver = _fitting_solver(similarity)
-    if solver == "levels":
-        smooth = similarity.preconditioner()
-        guesses[len(old) :] = smooth(guesses[len(old) :])
+    if solver in ("block", "levels"):
+        smooth = similarity.preconditioner() if solver == "levels" else None
+        if smooth is not None:
+            guesses[len(old) :] = smooth(guesses[len(old) :])
         return leading_by_block_lanczos(
             similarity.normalised_product,
             *(guesses, k),
             tol=tol,
-            max_steps=_MOST_CYCLES,
+            max_steps=MOST_BLOCK_PRODUCTS if smooth is None else _MOST_CYCLES,
             precondition=smooth,
-            **options,
-        )
-    if solver == "block":
-        return leading_by_block_lanczos(
-            similarity.normalised_product,
-            *(guesses, k),
-            tol=TOLERANCE,
-            max_steps=MOST_BLOCK_PRODUCTS,
             **options,
         )
     # what was too hard for products will be so again
@@ -106,7 +103,8 @@ def leading_eigenpairs(similarity, known, k, *, solver, rng, tol=TOLERANCE, star
 def _fitting_solver(similarity):
     if not similarity.is_sparse:
         return "block"
-    return "levels" if similarity.cost_of_inverse is None else "eigsh"
+    cost = similarity.cost_of_inverse
+    return "eigsh" if cost is not None and cost <= _CHEAP_INVERSE else "levels"
 
 
 def _dense(similarity, known, k):
