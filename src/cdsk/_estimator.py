@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import Precomputed, find_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._choices.partition import SURVEY_ROUNDS, Choice, choose
+from cdsk._choices.partition import Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
@@ -338,10 +338,8 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
         fits: list[Fit] = []
         weights, partitions = None, []
-        # what several kernels find after one round decides between them; only the
-        # winner is finished
+        # several kernels are compared by rough eigenvectors; the winner's are refined
         several = len(candidates) > 1
-        rounds = min(max_iter, SURVEY_ROUNDS) if several else max_iter
         eigen_tol = ROUGH if several else TOLERANCE
 
         def label(kernel, fit):
@@ -360,7 +358,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
             fit = self._alternate(
-                kernel, n_clusters, lam, weights, rounds, rng, eigen_tol, start
+                kernel, n_clusters, lam, weights, max_iter, rng, eigen_tol, start
             )
             fits.append(fit)
             partitions.append(label(kernel, fit))
@@ -371,7 +369,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         labels = partitions[choice.chosen]
         if several:
             kernel = candidate.kernel()
-            if fit.resolved and not fit.is_final:
+            if fit.is_rough:
                 fit = self._alternate(
                     *(kernel, n_clusters, lam, weights, max_iter, rng),
                     start=fit.first_embedding,

@@ -24,11 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-# Rounds of the alternation before partitions are compared. More change nothing on
-# average; none at all lose sets with clusters of a few points
-# (docs/notes/2026-11-17-large.md).
-SURVEY_ROUNDS = 1
-
 # Of the adjusted Rand index in a vote. docs/defaults.md compares 1 to 4.
 POWER = 4
 

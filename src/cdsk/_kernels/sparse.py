@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
 
 from cdsk._graph import components, product
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
@@ -76,7 +77,38 @@ class NeighbourGraph:
 
     def _kernel(self, values, n_threads):
         matrix = _with_values(self._squared, values)
-        return SparseKernel(matrix, self._order, n_threads, self.neighbours.X)
+        return SparseKernel(matrix, self._order, n_threads, self)
+
+    def nearest_among(self, points, candidates, n_threads):
+        """For each index in ``points`` the nearest one in ``candidates``.
+
+        Nearly always one of its neighbours, else found by a search; where the points
+        are not known, along the edges of the graph, or the first candidate.
+        """
+        n = self._squared.shape[0]
+        is_candidate = np.zeros(n, dtype=bool)
+        is_candidate[candidates] = True
+        own = self.neighbours.graph()[points].tocoo()
+        kept = is_candidate[own.col]
+        row, column, distance = own.row[kept], own.col[kept], own.data[kept]
+        order = np.lexsort((column, distance, row))
+        found, first = np.unique(row[order], return_index=True)
+        nearest = np.full(len(points), -1, dtype=np.intp)
+        nearest[found] = column[order][first]
+        lost = np.flatnonzero(nearest < 0)
+        X = self.neighbours.X
+        if len(lost) and X is not None:
+            nearest[lost] = nearest_among(X, points[lost], candidates, n_threads)
+        elif len(lost):
+            _, _, sources = dijkstra(
+                _with_values(self._squared, np.sqrt(self._squared.data)),
+                indices=candidates,
+                min_only=True,
+                return_predecessors=True,
+            )
+            reached = sources[points[lost]]
+            nearest[lost] = np.where(reached >= 0, reached, candidates[0])
+        return nearest
 
 
 def _at_ends(pattern, values):
@@ -100,17 +132,18 @@ class SparseKernel(Kernel):
     """A symmetric non-negative sparse K.
 
     ``matrix`` holds K without its diagonal, which is 1 or what makes K semi-definite;
-    ``order`` is the ``BandOrder`` of its pattern.
+    ``order`` is the ``BandOrder`` of its pattern, ``graph`` the ``NeighbourGraph``.
     """
 
     remedy = "a larger bandwidth or n_neighbors"
 
-    def __init__(self, matrix, order, n_threads, points):
+    def __init__(self, matrix, order, n_threads, graph):
         self.matrix = matrix
         self.order = order
+        self.graph = graph
         self.n = matrix.shape[0]
         self.n_threads = n_threads
-        self.points = points
+        self.points = graph.neighbours.X
 
     @cached_property
     def diagonal(self):
@@ -154,7 +187,7 @@ class SparseKernel(Kernel):
         kept_i, kept_j = _at_ends(self.matrix, kept)
         values = np.where(kept_i & kept_j, self.matrix.data, 0.0)
         matrix = _with_values(self.matrix, values)
-        return SparseKernel(matrix, self.order, self.n_threads, self.points)
+        return SparseKernel(matrix, self.order, self.n_threads, self.graph)
 
 
 class SparseSimilarity(Similarity):
@@ -209,7 +242,8 @@ class SparseSimilarity(Similarity):
     def nearest(self, points, candidates):
         if self._kernel.points is None:
             return self._most_similar(points, candidates)
-        return nearest_among(self._kernel.points, points, candidates, self.n_threads)
+        graph = self._kernel.graph
+        return graph.nearest_among(points, candidates, self.n_threads)
 
     def _most_similar(self, points, candidates):
         """By the kernel alone; without any similarity the first candidate."""

@@ -40,9 +40,9 @@ class Fit:
         return self.embedding.complaint is None
 
     @property
-    def is_final(self):
-        """Whether the rounds converged, and the eigenvectors as far as ever."""
-        return self.complaint is None and self.embedding.residual <= TOLERANCE
+    def is_rough(self):
+        """Whether the eigenvectors were found as well as was asked, but no better."""
+        return self.resolved and self.embedding.residual > TOLERANCE
 
 
 @dataclass
