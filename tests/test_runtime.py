@@ -20,7 +20,7 @@ def test_the_dense_spectral_step_asks_for_its_memory(monkeypatch, rng):
     K = cdsk.gaussian_gram(rng.normal(size=(100, 2)), 1.0)
     monkeypatch.setattr(_memory, "available_bytes", lambda: 100_000)
     with pytest.raises(
-        MemoryError, match=r"320,000 bytes .*at most n_samples / 5 = 20"
+        MemoryError, match=r"320,000 bytes .*at most n_samples / 12 = 8"
     ):
         CDSK(50, kernel="precomputed").fit(K)
 

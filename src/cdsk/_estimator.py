@@ -117,11 +117,13 @@ class CDSK(ClusterMixin, BaseEstimator):
         linear term of the weight step.
     qp_tol : float, default=1e-4
         KKT gap at which the weight step stops, relative to its largest linear term.
-    eigen_solver : {"auto", "eigsh", "block", "dense"}, default="auto"
+    eigen_solver : {"auto", "eigsh", "block", "levels", "dense"}, default="auto"
         Who solves the spectral step: ``scipy.sparse.linalg.eigsh``, on a factorised
-        matrix where that is cheap; block Lanczos; or LAPACK, which solves small
-        problems whoever is asked. "auto" takes "eigsh" for kernels truncated to
-        neighbours and "block" for kernel matrices in memory.
+        matrix where that is cheap; block Lanczos; the same with a hierarchy of smaller
+        graphs, for kernels truncated to neighbours; or LAPACK, which solves small
+        problems whoever is asked. "auto" takes "block" for kernel matrices in memory,
+        and for kernels truncated to neighbours "eigsh" or, where there are many points,
+        "levels".
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         How the rows of the embedding become labels. "auto" takes those of the three
         whose clusters have the smallest normalised cut.
@@ -145,8 +147,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     support_ : ndarray of shape (n_support,)
         Indices of the points with positive weight.
     strays_ : ndarray of shape (n_strays,)
-        Indices of the points that have no similarity to any cluster, outliers mostly.
-        They have the label of their nearest neighbour.
+        Indices of the points that have no similarity to any cluster, or next to none,
+        outliers mostly. They have the label of their nearest neighbour.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Spectral embedding with unit rows; fewer columns where there are fewer distinct
         points.

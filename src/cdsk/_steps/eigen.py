@@ -45,7 +45,7 @@ ROUGH = 1e-4
 # Up to here, or for more than this part of the spectrum, a dense solver is as quick as
 # any.
 DENSE_SIZE = 250
-DENSE_PART = 1 / 5
+DENSE_PART = 1 / 12
 
 # Products with a vector, and with a block, before a spectral step is given up.
 MOST_PRODUCTS = 5000
@@ -112,7 +112,8 @@ def _dense(similarity, known, k):
     check_memory(
         4 * 8 * n * n,
         "A dense spectral step",
-        f"Ask for at most n_samples / 5 = {n // 5} clusters, or another eigen_solver.",
+        f"Ask for at most n_samples / 12 = {n // 12} clusters, or another "
+        "eigen_solver.",
     )
     matrix = similarity.normalised_product(np.eye(n))
     # Deflated to -2, below the spectrum, so that the wanted ones stay on top.
