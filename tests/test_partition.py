@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import reference
 from cdsk._choices.partition import choose
@@ -118,3 +119,12 @@ def test_clusters_left_empty_count_as_imbalance():
     # numbers 0 and 2 only
     halves = 2 * (np.arange(N) // 60)
     np.testing.assert_allclose(chosen([halves]).balance, 1 / 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_agreement_is_scikit_learns_adjusted_rand_index(seed):
+    rng = np.random.RandomState(seed)
+    partitions = [rng.randint(c, size=50) for c in (1, 2, 5, 50)]
+    agreement = choose("abcd", partitions, 50).agreement
+    expected = [[adjusted_rand_score(a, b) for b in partitions] for a in partitions]
+    np.testing.assert_allclose(agreement, expected, atol=1e-14)

@@ -22,7 +22,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 # Of the adjusted Rand index in a vote. docs/defaults.md compares 1 to 4.
 POWER = 4
@@ -66,8 +65,7 @@ def choose(names, partitions, n_clusters, resolved=None):
     balance = np.array([_balance(labels, n_clusters) for labels in partitions])
     agreement = np.eye(size)
     for j, i in combinations(range(size), 2):
-        score = adjusted_rand_score(partitions[i], partitions[j])
-        agreement[i, j] = agreement[j, i] = score
+        agreement[i, j] = agreement[j, i] = _rand_index(partitions[i], partitions[j])
     # the tiny one: all may have put every point in one cluster
     votes = np.maximum(agreement, 0.0) ** POWER
     counted = balance * in_play
@@ -76,6 +74,23 @@ def choose(names, partitions, n_clusters, resolved=None):
     best = scores[in_play].max()
     chosen = int(np.flatnonzero(in_play & (scores >= best - 1e-12))[0])
     return Choice(tuple(names), scores, balance, agreement, resolved, chosen)
+
+
+def _rand_index(a, b):
+    """Adjusted Rand index of two partitions.
+
+    That of scikit-learn took 3 ms for 200 points, with its checks, and fifteen of them
+    a quarter of a fit.
+    """
+
+    def pairs(sizes):
+        return float(np.sum(sizes * (sizes - 1.0)))
+
+    together = pairs(np.unique(a * (b.max() + 1) + b, return_counts=True)[1])
+    in_a, in_b = pairs(np.bincount(a)), pairs(np.bincount(b))
+    expected = in_a * in_b / max(len(a) * (len(a) - 1.0), 1.0)
+    most = 0.5 * (in_a + in_b)
+    return 1.0 if most == expected else (together - expected) / (most - expected)
 
 
 def _balance(labels, n_clusters):
