@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs, make_moons
 
 from cdsk._choices.candidates import find_candidates
-from cdsk._graph import aggregate, components, product
+from cdsk._graph import aggregate, components, product, scaled, similarity
 from cdsk._linalg.multilevel import Multilevel
 from cdsk._steps.embedding import spectral_step
 
@@ -56,6 +56,19 @@ def test_product_is_scipys(dtype, m):
 def test_product_of_a_matrix_without_entries_is_zero():
     empty = sparse.csr_array((4, 4))
     assert not product(*parts(empty), np.ones((4, 2)), 1).any()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_similarity_and_scaling_are_numpys(n_threads):
+    matrix = random_graph(300, 0.05, 1)
+    a = np.random.RandomState(0).uniform(0.0, 0.3, 300)
+    dense = matrix.toarray()
+    S = dense * 2.0 * np.maximum(a[:, np.newaxis] + a - 5.0 * np.outer(a, a), 0.0)
+    values = similarity(*parts(matrix), a, 5.0, n_threads)
+    i, j = matrix.tocoo().coords
+    np.testing.assert_allclose(values, S[i, j], rtol=1e-14)
+    values = scaled(*parts(matrix), a, n_threads)
+    np.testing.assert_array_equal(values, (dense * np.outer(a, a))[i, j])
 
 
 @pytest.mark.parametrize("seed", range(3))

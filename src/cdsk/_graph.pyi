@@ -7,6 +7,17 @@ Index = NDArray[np.int32] | NDArray[np.int64]
 def product(
     starts: Index, columns: Index, values: Array, block: Array, n_threads: int
 ) -> Array: ...
+def similarity(
+    starts: Index,
+    columns: Index,
+    values: Array,
+    weights: Array,
+    penalty: float,
+    n_threads: int,
+) -> Array: ...
+def scaled(
+    starts: Index, columns: Index, values: Array, factors: Array, n_threads: int
+) -> Array: ...
 def components(
     starts: Index, columns: Index, values: Array, bounds: Array
 ) -> tuple[int, NDArray[np.intc]]: ...

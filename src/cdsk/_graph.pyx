@@ -2,6 +2,8 @@
 """Sparse symmetric matrices as graphs (tests/test_multilevel.py).
 
     product(...)      the matrix times a block of vectors
+    scaled(...)       its rows and columns multiplied by factors
+    similarity(...)   S of a kernel matrix and weights
     components(...)   points that edges above a bound join
     aggregate(...)    groups of strongly joined neighbours
 
@@ -30,25 +32,25 @@ cdef void multiply_row(
 ) noexcept nogil:
     """Eight columns at a time, whose sums stay in registers, then one by one."""
     cdef double[8] sums
-    cdef Py_ssize_t entry, l, first = 0
+    cdef Py_ssize_t entry, column, first = 0
     cdef const double* source
     cdef double value
     while first + 8 <= m:
-        for l in range(8):
-            sums[l] = 0.0
+        for column in range(8):
+            sums[column] = 0.0
         for entry in range(count):
             value = values[entry]
             source = block + columns[entry] * m + first
-            for l in range(8):
-                sums[l] += value * source[l]
-        for l in range(8):
-            out[first + l] = sums[l]
+            for column in range(8):
+                sums[column] += value * source[column]
+        for column in range(8):
+            out[first + column] = sums[column]
         first += 8
-    for l in range(first, m):
+    for column in range(first, m):
         value = 0.0
         for entry in range(count):
-            value += values[entry] * block[columns[entry] * m + l]
-        out[l] = value
+            value += values[entry] * block[columns[entry] * m + column]
+        out[column] = value
 
 
 def product(
@@ -78,6 +80,55 @@ def product(
                 starts[i + 1] - starts[i], &block[0, 0], m, &out[i, 0],
             )
         PyErr_CheckSignals()
+    return np.asarray(out)
+
+
+cdef inline double both_ends(
+    double value, double a_i, double a_j, double penalty
+) noexcept nogil:
+    """S_ij, >= 0 for weights up to 1 / penalty, but for rounding."""
+    return 2.0 * fmax(a_i + a_j - penalty * (a_i * a_j), 0.0) * value
+
+
+def similarity(
+    const index[::1] starts,      # (n + 1,) in, CSR
+    const index[::1] columns,     # (n_entries,) in
+    const double[::1] values,     # (n_entries,) in, K_ij
+    const double[::1] weights,    # (n,) in
+    double penalty,
+    int n_threads,
+):
+    """Return S_ij = 2 (a_i + a_j - penalty a_i a_j) K_ij for every entry."""
+    cdef Py_ssize_t n = starts.shape[0] - 1, i, entry
+    cdef double[::1] out = np.empty(values.shape[0])
+    for i in prange(
+        n, nogil=True, schedule="static",
+        num_threads=useful_threads(n_threads, values.shape[0]),
+    ):
+        for entry in range(starts[i], starts[i + 1]):
+            out[entry] = both_ends(
+                values[entry], weights[i], weights[columns[entry]], penalty
+            )
+    return np.asarray(out)
+
+
+def scaled(
+    const index[::1] starts,      # (n + 1,) in, CSR
+    const index[::1] columns,     # (n_entries,) in
+    const double[::1] values,     # (n_entries,) in
+    const double[::1] factors,    # (n,) in
+    int n_threads,
+):
+    """Return f_i f_j v_ij for every entry, exactly symmetric if v is."""
+    cdef Py_ssize_t n = starts.shape[0] - 1, i, entry
+    cdef double[::1] out = np.empty(values.shape[0])
+    for i in prange(
+        n, nogil=True, schedule="static",
+        num_threads=useful_threads(n_threads, values.shape[0]),
+    ):
+        for entry in range(starts[i], starts[i + 1]):
+            # the two ends first
+            out[entry] = values[entry] * (factors[i] * factors[columns[entry]])
     return np.asarray(out)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from cdsk._graph import components, product
+from cdsk._graph import components, product, scaled, similarity
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
 from cdsk._kernels.neighbours import nearest_among
 from cdsk._linalg.banded import BandOrder
@@ -184,9 +184,10 @@ class SparseKernel(Kernel):
 
     def restricted_to(self, kept):
         """K without the edges of the points that are not ``kept``."""
-        kept_i, kept_j = _at_ends(self.matrix, kept)
-        values = np.where(kept_i & kept_j, self.matrix.data, 0.0)
-        matrix = _with_values(self.matrix, values)
+        K = self.matrix
+        kept = kept.astype(np.float64)
+        values = scaled(K.indptr, K.indices, K.data, kept, self.n_threads)
+        matrix = _with_values(K, values)
         return SparseKernel(matrix, self.order, self.n_threads, self.graph)
 
 
@@ -209,14 +210,12 @@ class SparseSimilarity(Similarity):
         self._weights = weights
         self._penalty = penalty
         K = kernel.matrix
-        a_i, a_j = _at_ends(K, weights)
-        # >= 0 for weights up to 1 / penalty, but for rounding
-        values = 2.0 * np.maximum(a_i + a_j - penalty * (a_i * a_j), 0.0) * K.data
+        graph = K.indptr, K.indices
+        values = similarity(*graph, K.data, weights, penalty, self.n_threads)
         self._matrix = _with_values(K, values)
-        self._set_degrees(self._matrix @ np.ones(self.n))
-        root_i, root_j = _at_ends(K, self._inverse_root)
-        # the two ends first, so that the matrix is exactly symmetric
-        self._normalised = _with_values(K, values * (root_i * root_j))
+        self._set_degrees(_product(self._matrix, np.ones((1, self.n)), 1)[0])
+        values = scaled(*graph, values, self._inverse_root, self.n_threads)
+        self._normalised = _with_values(K, values)
 
     def normalised_product(self, vectors):
         return _product(self._normalised, vectors, self.n_threads)
