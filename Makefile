@@ -9,7 +9,7 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench asv bench-check sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-large asv bench-check sdist clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -51,6 +51,10 @@ lint: $(VENV)/tools
 bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
 	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
 
+# ARGS="--data DATA": without it, lines that need files of a folder are skipped
+bench-large: $(VENV)/tools  ## large fits beside their peers, to docs/results (two hours)
+	$(BIN)/python -m benchmarks.large $(ARGS)
+
 ASV_CONFIG := benchmarks/asv/asv.conf.json
 
 asv: $(VENV)/tools  ## every benchmark of asv once, in this environment (15 minutes)
@@ -60,6 +64,7 @@ asv: $(VENV)/tools  ## every benchmark of asv once, in this environment (15 minu
 bench-check: $(VENV)/tools  ## the benchmarks still run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
 	$(BIN)/python -m benchmarks.peers.compare --quick --out build/bench-check
+	$(BIN)/python -m benchmarks.large --quick --out build/bench-check $(ARGS)
 
 sdist: $(VENV)/tools
 	$(BIN)/python -m build

@@ -120,3 +120,10 @@ def test_too_few_blocks_warn_with_figures(rng, monkeypatch):
     weights_problem, _, _ = problem(rng, WithoutRows)
     with pytest.warns(ConvergenceWarning, match="weight step .* KKT gap .* after 1 "):
         weights_problem.solve(np.full(400, 1 / 400), 1e-6)
+
+
+def test_ctrl_c_is_heard_within_a_block(rng, interrupt_after):
+    Q, p = quadratic(rng, 2000, 400)
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.4):
+        while True:
+            solve(Q, p, np.full(2000, 1 / 2000), 1 / 700, 1e-12, 2000)

@@ -22,6 +22,7 @@ from cdsk._kernels.lowrank import (
     pivoted_cholesky,
     rejection_cholesky,
 )
+from cdsk._steps.weights import WeightProblem
 
 
 def factor(K, most, tolerance=0.0, seed=0):
@@ -304,7 +305,8 @@ def test_a_kernel_that_is_not_of_low_rank_is_told_of(rng, monkeypatch):
     monkeypatch.setattr(lowrank, "MOST_COMPONENTS", 40)
     X = rng.normal(size=(300, 8))
     with pytest.warns(
-        ConvergenceWarning, match=r"300 points .* 40 components miss .* at most 5.0%"
+        ConvergenceWarning,
+        match=r"300 points .* 40 components miss .* at most 5.0%.*=None, .* 0.00072 GB",
     ):
         CDSK(2, bandwidth=2.0, approximation="lowrank", random_state=0).fit(X)
 
@@ -345,8 +347,33 @@ def test_too_little_memory_is_told_of_before(rng, monkeypatch):
         CDSK(2, bandwidth=3.0, approximation="lowrank").fit(X)
 
 
+def test_blocks_are_those_of_all_components(rng, monkeypatch):
+    monkeypatch.setattr(lowrank, "_PART", 16)
+    kernel = kernel_of(rng.normal(size=(200, 3)), 1.0, 50)
+    points = np.array([3, 50, 51, 199])
+    block = kernel.block(points)
+    expected = kernel.F[:, points].T @ kernel.F[:, points]
+    np.fill_diagonal(expected, 1.0)
+    np.testing.assert_allclose(block, expected, rtol=1e-12)
+    assert (block == block.T).all()
+
+
 def test_ctrl_c_is_heard(rng, interrupt_after):
     X = rng.normal(size=(20_000, 20))
     with pytest.raises(KeyboardInterrupt), interrupt_after(0.4):
         while True:
             kernel_of(X, 2.0, 2000)
+
+
+def test_ctrl_c_is_heard_in_the_weight_step(rng, interrupt_after):
+    # narrow: many blocks of thousands of points, most of which stay between the bounds
+    kernel = kernel_of(rng.normal(size=(3000, 20)), 2.0, 300)
+    vectors = rng.normal(size=(3, 3000))
+    vectors /= np.linalg.norm(vectors, axis=0)
+    problem = WeightProblem(kernel, vectors, 600.0)
+    start = np.full(3000, 1 / 3000)
+    with pytest.raises(KeyboardInterrupt), interrupt_after(0.4):
+        while True:
+            problem.solve(start, 1e-8)
+    # what was given is as it was
+    assert (start == 1 / 3000).all()

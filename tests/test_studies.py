@@ -117,12 +117,23 @@ def test_lowrank(folder, monkeypatch, capsys):
 
 
 def test_mnist_full(folder, monkeypatch, capsys):
-    X, y = three_clusters(64)
-    np.savez(folder / "mnist.npz", X=np.abs(20 * X).astype(np.uint8), y=y)
+    # ten clusters far apart: labels that no rounding changes
+    X, y = make_blobs(200, 64, centers=10, center_box=(40, 200), random_state=0)
+    np.savez(folder / "mnist.npz", X=X.round().astype(np.uint8), y=y)
     for kernel in ("exact", "lowrank"):
         run(
             *(monkeypatch, "mnist_full", folder, kernel),
-            *("--bandwidth", 1.0, "--out", folder / "out"),
+            *("--bandwidth", 0.5, "--out", folder / "out"),
         )
-    # ten clusters of sixty points in three: that they are compared is all that counts
-    assert "labels of both: ARI " in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert f"{kernel}: n=200, bandwidth 0.5, " in text
+        assert "NMI 1.000, ARI 1.000" in text
+    assert "labels of both: ARI 1.000" in text
+    # it is the labels of the other that are compared
+    labels = np.load(folder / "out" / "mnist-pixels-0.5-200-exact.npy")
+    np.save(folder / "out" / "mnist-pixels-0.5-200-exact.npy", np.roll(labels, 1))
+    run(
+        *(monkeypatch, "mnist_full", folder, "lowrank"),
+        *("--bandwidth", 0.5, "--out", folder / "out"),
+    )
+    assert "labels of both: ARI 1.000" not in capsys.readouterr().out

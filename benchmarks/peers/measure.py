@@ -55,7 +55,13 @@ def peak_memory(line, side, n_threads, quick):
 
 
 def peak_above_start(function, *arguments):
-    """Run and return the most memory held meanwhile, less what was held before.
+    """Run and return the most memory held meanwhile, less what was held before."""
+    _, peak, before = with_peak(function, *arguments)
+    return peak - before
+
+
+def with_peak(function, *arguments):
+    """Result, the most memory held meanwhile by the process, and what it held before.
 
     The system's own high-water mark (Linux), reset first. ru_maxrss cannot be reset:
     it would count the preparation, and what the parent held before it started this.
@@ -64,9 +70,7 @@ def peak_above_start(function, *arguments):
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
     result = function(*arguments)
-    peak = _status("VmHWM")
-    del result
-    return peak - before
+    return result, _status("VmHWM"), before
 
 
 def _status(field):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nearest neighbours: left to boxes, to both, and to products."""
 
-import numpy as np
-
-from . import data
+from . import data, quality
 from .private import Neighbours
 
 
@@ -24,10 +22,5 @@ class Search:
         self.run(n_threads)
 
     def track_missed(self, n, d, n_threads):
-        """Points that are nearer than the last neighbour and not among them, of 50."""
-        found, missed = self.run(n_threads), 0
-        for i in range(0, n, n // 50):
-            distances = np.linalg.norm(self.X - self.X[i], axis=1)
-            nearer = np.flatnonzero(distances < found.distances[i, -1] * (1 - 1e-12))
-            missed += len(np.setdiff1d(nearer, [*found.indices[i], i]))
-        return missed
+        found = self.run(n_threads)
+        return quality.missed_neighbours(self.X, found.indices, found.distances)

@@ -37,6 +37,16 @@ def log_votes_error(log_votes, rows, A, B, labels, bandwidth):
     return float(np.abs(np.log(votes / len(B)) - log_votes[rows]).max())
 
 
+def missed_neighbours(X, indices, distances):
+    """Points nearer than the last neighbour and not among them, of 50 points or so."""
+    missed = 0
+    for i in range(0, len(X), max(len(X) // 50, 1)):
+        exact = np.linalg.norm(X - X[i], axis=1)
+        nearer = np.flatnonzero(exact < distances[i, -1] * (1 - 1e-12))
+        missed += len(np.setdiff1d(nearer, [*indices[i], i]))
+    return missed
+
+
 def relative_gap(Q, q, alpha, upper):
     """KKT gap of min q'a + a'Qa over the simplex with a box, relative to max |q|."""
     gradient = q + 2.0 * Q @ alpha
