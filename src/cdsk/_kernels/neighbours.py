@@ -148,6 +148,7 @@ class Neighbours(PointSearch, Scales):
         self.k = min(k, len(self.X) - 1)
         searched = max(self.k, self._rank)
         indices, distances = self.nearest_others(searched, n_threads, progress)
+        self._made = None  # as large as the data; made again if new points come
         self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
         self.own_scales = distances[:, self._rank - 1].copy()
 
