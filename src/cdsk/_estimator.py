@@ -24,6 +24,7 @@ from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch
 from cdsk._parameters import GIVEN, check_parameters
+from cdsk._progress import Progress
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
@@ -134,7 +135,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_threads : int, default=None
         Threads of the compiled loops; None means all.
     verbose : int, default=0
-        1 prints a line per round.
+        1 shows the stages of a fit on standard error, with a bar and the time left (a
+        line per stage without tqdm, ``pip install cdsk[progress]``); 2 also a line per
+        round.
 
     Attributes
     ----------
@@ -301,21 +304,24 @@ class CDSK(ClusterMixin, BaseEstimator):
         before = self.__dict__.copy()
         try:
             with one_thread_if_forked(), said_in_words("A fit of so many points"):
-                return self._fit(X)
+                X = self._check_all(X)
+                with Progress(self.verbose) as progress:
+                    return self._fit(X, progress)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X):
-        X = given = self._check_all(X)
+    def _fit(self, X, progress):
+        given = X
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
         n_clusters, only_copies = self._possible_clusters(X)
         # where every cluster is one point there is nothing to learn
         max_iter = 0 if only_copies else self.max_iter
 
+        progress.stage("representation")
         representation = self._represent(X, rng, n_threads)
         X = representation.transform(X, n_threads)
         if X is given and self.kernel != "precomputed":
@@ -323,11 +329,14 @@ class CDSK(ClusterMixin, BaseEstimator):
             X = X.copy()
         lam, lambda_choice = self.lam, None
         if isinstance(lam, str):
+            progress.stage("lam", "choice of lam")
             lambda_choice = self._choose_lambda(
-                X, rng, n_threads, grid=GRID, sample=0.1, criterion="entropy"
+                *(X, rng, n_threads, progress),
+                **{"grid": GRID, "sample": 0.1, "criterion": "entropy"},
             )
             lam = lambda_choice.lam
-        candidates = self._candidates(X, rng, n_threads)
+        progress.stage("neighbours")
+        candidates = self._candidates(X, rng, n_threads, progress)
         if n_clusters < self.n_clusters:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
@@ -351,16 +360,20 @@ class CDSK(ClusterMixin, BaseEstimator):
                 )
             return self._label(kernel, fit, rng)
 
-        for candidate in candidates:
-            if self.verbose:
-                print(f"[CDSK] kernel: {candidate.name}")
+        for i, candidate in enumerate(candidates):
+            progress.stage(
+                "kernels",
+                f"kernel {i + 1} of {len(candidates)}: {candidate.name}",
+                span=(i / len(candidates), (i + 1) / len(candidates)),
+            )
             kernel = candidate.kernel()
             if weights is None:  # from the points alone, which all kernels share
                 weights = first_weights(kernel, lam, self.init)
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
             fit = self._alternate(
-                kernel, n_clusters, lam, weights, rounds, rng, eigen_tol, start
+                *(kernel, n_clusters, lam, weights, rounds, rng, progress),
+                *(eigen_tol, start),
             )
             fits.append(fit)
             partitions.append(label(kernel, fit))
@@ -370,10 +383,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
         if several:
+            progress.stage("winner", f"the winner: {candidate.name}")
             kernel = candidate.kernel()
             if fit.resolved and not fit.is_final:
                 fit = self._alternate(
-                    *(kernel, n_clusters, lam, weights, max_iter, rng),
+                    *(kernel, n_clusters, lam, weights, max_iter, rng, progress),
                     start=fit.first_embedding,
                 )
                 labels = label(kernel, fit)
@@ -382,6 +396,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
 
+        progress.stage("margins")
         self.labels_ = labels
         self.weights_ = fit.weights
         self.support_ = np.flatnonzero(fit.weights)
@@ -609,7 +624,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             whiten = False
         return represent(X, self.n_clusters, whiten, rng, n_threads)
 
-    def _candidates(self, X, rng, n_threads):
+    def _candidates(self, X, rng, n_threads, progress):
         return find_candidates(
             X,
             kernel=self.kernel,
@@ -618,7 +633,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
             neighbors=self.neighbors,
-            progress=LongSearch(print) if self.verbose else None,
+            progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
             n_components=self.n_components,
             rng=rng,
@@ -662,6 +677,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         weights,
         max_iter,
         rng,
+        progress,
         eigen_tol=TOLERANCE,
         start=None,
     ):
@@ -677,15 +693,16 @@ class CDSK(ClusterMixin, BaseEstimator):
             rng=rng,
             eigen_tol=eigen_tol,
             start=start,
-            report=_print_round if self.verbose else None,
+            report=progress.round if progress.verbose else None,
         )
 
-    def _choose_lambda(self, X, rng, n_threads, **how):
+    def _choose_lambda(self, X, rng, n_threads, progress, **how):
         """The ``LambdaChoice`` for X; ``how`` are grid, sample and criterion."""
 
         def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            return self._candidates(np.ascontiguousarray(part), rng, n_threads)
+            part = np.ascontiguousarray(part)
+            return self._candidates(part, rng, n_threads, progress)
 
         # weights given for all points are none for a sample
         init = self.init if isinstance(self.init, str) else "uniform"
@@ -693,7 +710,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         def fit(kernel, lam):
             weights = first_weights(kernel, lam, init)
             return self._alternate(
-                kernel, self.n_clusters, lam, weights, self.max_iter, rng
+                kernel, self.n_clusters, lam, weights, self.max_iter, rng, progress
             )
 
         return choose_lambda(
@@ -711,15 +728,6 @@ def _warn_of_stray_points(stray, remedy):
             UserWarning,
             stacklevel=4,
         )
-
-
-def _print_round(result):
-    status = "" if result.accepted else "  not lower: not accepted"
-    print(
-        f"[CDSK] round {result.number:2d}  merit {result.merit:.6g}  trace "
-        f"{result.trace:.4g}  support {result.n_support}  QP gap {result.qp_gap:.1e}  "
-        f"{result.seconds:.2f} s{status}"
-    )
 
 
 def select_lambda(
@@ -790,8 +798,15 @@ def select_lambda(
         raise ValueError("grid must hold at least one value; got none.")
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(model.n_threads)
-    with one_thread_if_forked(), said_in_words("Choosing lam"):
+    with (
+        one_thread_if_forked(),
+        said_in_words("Choosing lam"),
+        Progress(model.verbose) as progress,
+    ):
+        progress.stage("representation")
         X = model._represent(X, rng, n_threads).transform(X, n_threads)
+        progress.stage("lam", "choice of lam")
         return model._choose_lambda(
-            X, rng, n_threads, grid=grid, sample=sample, criterion=criterion
+            *(X, rng, n_threads, progress),
+            **{"grid": grid, "sample": sample, "criterion": criterion},
         )
