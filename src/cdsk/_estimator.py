@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,19 +26,22 @@ from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch
 from cdsk._parameters import GIVEN, check_parameters
 from cdsk._progress import Progress
-from cdsk._runtime import one_thread_if_forked, said_in_words
+from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
 from cdsk._steps.labels import assign_labels, in_order_of_appearance
 from cdsk._steps.start import first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
+    can_be_cut,
     check_choice,
     check_number,
     check_points,
     check_random_state,
     check_simplex_point,
     count_distinct,
+    parts_of_rows,
+    said_of_rows,
 )
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
@@ -453,20 +457,26 @@ class CDSK(ClusterMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_new,)
         """
-        votes = self.decision_function(X)
-        labels = np.argmax(votes, axis=1)
-        lost = np.isneginf(votes.max(axis=1))
-        if lost.any():
-            labels[lost] = np.argmax(np.bincount(self.labels_, weights=self.weights_))
+        check_is_fitted(self, "labels_")
+        heaviest = np.argmax(np.bincount(self.labels_, weights=self.weights_))
+        lost = 0
+
+        def label(votes):
+            nonlocal lost
+            alone = np.isneginf(votes.max(axis=1))
+            lost += np.count_nonzero(alone)
+            return np.where(alone, heaviest, np.argmax(votes, axis=1))
+
+        labels = self._from_votes(X, label)
+        if lost:
             warnings.warn(
-                f"{int(lost.sum())} of {len(lost)} points have no similarity to any "
+                f"{lost} of {len(labels)} points have no similarity to any "
                 "training point and took the label of the heaviest cluster.",
                 UserWarning,
                 stacklevel=2,
             )
         return labels
 
-    @said_in_words("Voting for so many points")
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
 
@@ -481,11 +491,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             -inf for a cluster none of whose points carries weight.
         """
         check_is_fitted(self, "labels_")
-        n_threads = resolve_n_threads(self.n_threads)
-        X = self._check_data(X, reset=False)
-        X = self.representation_.transform(X, n_threads)
-        with one_thread_if_forked():
-            return self._votes.log_votes(X, n_threads)
+        return self._from_votes(X, lambda votes: votes)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.
@@ -501,8 +507,9 @@ class CDSK(ClusterMixin, BaseEstimator):
             For the Gaussian kernel with one bandwidth the density integrates to 1; for
             other kernels it is the sum of the votes.
         """
-        total = logsumexp(self.decision_function(X), axis=1)
-        return total + self._votes.log_normaliser(self.n_features_in_)
+        check_is_fitted(self, "labels_")
+        normaliser = self._votes.log_normaliser(self.n_features_in_)
+        return self._from_votes(X, lambda votes: logsumexp(votes, axis=1) + normaliser)
 
     def report(self) -> str:
         """Readable summary of the fit: what was chosen and why, and what to trust.
@@ -598,10 +605,37 @@ class CDSK(ClusterMixin, BaseEstimator):
         return X
 
     def _check_data(self, X, *, reset, **options):
-        validate = partial(validate_data, self, reset=reset)
+        """X checked; ``reset`` is scikit-learn's, None: its features are known."""
+        validate = None if reset is None else partial(validate_data, self, reset=reset)
         if self._takes_a_graph():
             options["accept_sparse"] = "csr"
         return check_points(X, validate=validate, **options)
+
+    @said_in_words("Voting for so many points")
+    def _from_votes(self, X, function):
+        """``function`` of the log votes for the rows of X, a part of them at a time.
+
+        Nothing is made of all rows but the result: X may be a memory map.
+        """
+        n_threads = resolve_n_threads(self.n_threads)
+        checked = not can_be_cut(X)
+        if checked:
+            X = self._check_data(X, reset=False)
+        n, found = X.shape[0], None
+        for rows in parts_of_rows(X):
+            with one_thread_if_forked(), said_of_rows(rows):
+                part = getattr(X, "iloc", X)[rows]
+                if not checked:
+                    first = rows.start == 0
+                    part = self._check_data(part, reset=False if first else None)
+                part = self.representation_.transform(part, n_threads)
+                values = function(self._votes.log_votes(part, n_threads))
+            if found is None:
+                shape = n, *values.shape[1:]
+                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
+                found = np.empty(shape, dtype=values.dtype)
+            found[rows] = values
+        return found
 
     def _takes_a_graph(self):
         return isinstance(self.kernel, str) and self.kernel == "precomputed_neighbors"
