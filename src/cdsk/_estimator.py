@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -61,9 +62,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         distinct ones, they are the clusters, and a warning says so (not for a
         precomputed kernel, whose points are not known).
     kernel : str or callable, default="rbf"
-        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix,
-        "precomputed_neighbors" as a sparse matrix of the distances between neighbours,
-        and puts the Gaussian kernel on them. A callable ``kernel(A, B)`` returns the
+        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix. Of a
+        sparse one the diagonal is not used: it is the largest similarity, or what
+        makes the matrix semi-definite. "precomputed_neighbors" takes X as a sparse
+        matrix of the distances between neighbours, and puts the Gaussian kernel on
+        them. A callable ``kernel(A, B)`` returns the
         matrix of values between the rows of A and B. "chi2", "cosine", "laplacian",
         "linear", "polynomial" ("poly") and "sigmoid" are those of
         ``sklearn.metrics.pairwise``; cosine and sigmoid values k become (k + 1) / 2.
@@ -74,7 +77,7 @@ class CDSK(ClusterMixin, BaseEstimator):
     psd : bool, default=None
         Whether the similarity matrix is positive semi-definite. None tests it, but
         takes "rbf" for it, local bandwidths included, and raises the diagonal of one
-        that is truncated to neighbours until it is. False splits it into its positive
+        that is truncated to neighbours, or sparse, until it is. False splits it into its positive
         and negative part without a test, as an indefinite one needs it (CDS with
         general similarities); True uses it as it is, without a test. Both make the full
         n x n matrix.
@@ -153,7 +156,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         Indices of the points with positive weight.
     strays_ : ndarray of shape (n_strays,)
         Indices of the points that have no similarity to any cluster, outliers mostly.
-        They have the label of their nearest neighbour.
+        They have the label of their nearest neighbour; with a precomputed kernel that
+        of the point most similar to them, or, if all are 0, of that with the largest
+        similarities.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Spectral embedding with unit rows; fewer columns where there are fewer distinct
         points.
@@ -396,7 +401,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 )
                 labels = label(kernel, fit)
         else:  # where the data chose, outliers are to be expected
-            _warn_of_stray_points(fit.embedding.stray, kernel.remedy)
+            _warn_of_stray_points(fit.embedding.stray, kernel)
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
 
@@ -588,10 +593,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise
-        if self._takes_a_graph():
-            tags.input_tags.pairwise = tags.input_tags.sparse = True
+        given = isinstance(self.kernel, str) and self.kernel in GIVEN
+        tags.input_tags.pairwise = tags.input_tags.sparse = given
+        tags.input_tags.positive_only = given and self.kernel == "precomputed"
         return tags
 
     def _check_all(self, X):
@@ -607,7 +611,7 @@ class CDSK(ClusterMixin, BaseEstimator):
     def _check_data(self, X, *, reset, **options):
         """X checked; ``reset`` is scikit-learn's, None: its features are known."""
         validate = None if reset is None else partial(validate_data, self, reset=reset)
-        if self._takes_a_graph():
+        if isinstance(self.kernel, str) and self.kernel in GIVEN:
             options["accept_sparse"] = "csr"
         return check_points(X, validate=validate, **options)
 
@@ -637,9 +641,6 @@ class CDSK(ClusterMixin, BaseEstimator):
             found[rows] = values
         return found
 
-    def _takes_a_graph(self):
-        return isinstance(self.kernel, str) and self.kernel == "precomputed_neighbors"
-
     def _possible_clusters(self, X):
         """Their number, and whether each of them is one point and its copies."""
         if self.kernel in GIVEN:
@@ -666,6 +667,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             psd=self.psd,
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
+            n_clusters=self.n_clusters,
             neighbors=self.neighbors,
             progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
@@ -735,7 +737,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            part = np.ascontiguousarray(part)
+            part = part if sparse.issparse(part) else np.ascontiguousarray(part)
             return self._candidates(part, rng, n_threads, progress)
 
         # weights given for all points are none for a sample
@@ -752,13 +754,15 @@ class CDSK(ClusterMixin, BaseEstimator):
         )
 
 
-def _warn_of_stray_points(stray, remedy):
+def _warn_of_stray_points(stray, kernel):
     count = int(stray.sum())
     if count:
+        whose = "their nearest neighbour"
+        if kernel.points is None:
+            whose = "the most similar point, or of that with the largest similarities"
         warnings.warn(
             f"{count} of {len(stray)} points have no similarity to any cluster and "
-            "took the label of their nearest neighbour. To connect them takes "
-            f"{remedy}.",
+            f"took the label of {whose}. To connect them takes {kernel.remedy}.",
             UserWarning,
             stacklevel=4,
         )
@@ -821,7 +825,7 @@ def select_lambda(
     model = CDSK(n_clusters, random_state=random_state, **parameters)
     X = model._check_all(X)
     if not isinstance(model.init, str):
-        check_simplex_point(model.init, len(X), 1.0, "init")
+        check_simplex_point(model.init, X.shape[0], 1.0, "init")
     check_number(sample, "sample", above=0, at_most=1)
     check_choice(criterion, "criterion", CRITERIA)
     grid = [

@@ -339,7 +339,7 @@ def check_kernel_values(K, name):
     if not (np.isfinite(least) and np.isfinite(most)):
         raise ValueError(f"{name} must hold finite numbers; got NaN or infinity.")
     if least < 0:
-        i, j = np.unravel_index(np.argmin(K), K.shape)
+        i, j = np.unravel_index(K.argmin(), K.shape)
         raise ValueError(
             f"Negative values in data: {name} must hold none, got {least!r} at row "
             f"{i}, column {j}. A similarity with values in [a, b] may be used as "

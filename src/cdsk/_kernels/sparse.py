@@ -103,14 +103,20 @@ class SparseKernel(Kernel):
     ``order`` is the ``BandOrder`` of its pattern.
     """
 
-    remedy = "a larger bandwidth or n_neighbors"
-
-    def __init__(self, matrix, order, n_threads, points):
+    def __init__(
+        self,
+        matrix,
+        order,
+        n_threads,
+        points,
+        remedy="a larger bandwidth or n_neighbors",
+    ):
         self.matrix = matrix
         self.order = order
         self.n = matrix.shape[0]
         self.n_threads = n_threads
         self.points = points
+        self.remedy = remedy
 
     @cached_property
     def diagonal(self):
@@ -154,7 +160,8 @@ class SparseKernel(Kernel):
         kept_i, kept_j = _at_ends(self.matrix, kept)
         values = np.where(kept_i & kept_j, self.matrix.data, 0.0)
         matrix = _with_values(self.matrix, values)
-        return SparseKernel(matrix, self.order, self.n_threads, self.points)
+        how = self.order, self.n_threads, self.points, self.remedy
+        return SparseKernel(matrix, *how)
 
 
 class SparseSimilarity(Similarity):
@@ -212,10 +219,13 @@ class SparseSimilarity(Similarity):
         return nearest_among(self._kernel.points, points, candidates, self.n_threads)
 
     def _most_similar(self, points, candidates):
-        """By the kernel alone; without any similarity the first candidate."""
+        """By the kernel alone; without any similarity the one with the most of it."""
         rows = self._kernel.matrix[points][:, candidates].tocsr()
-        found = np.asarray(rows.argmax(axis=1)).ravel() if rows.nnz else 0
-        return candidates[np.broadcast_to(found, len(points))]
+        found = np.full(len(points), np.argmax(self.degrees[candidates]))
+        some = rows.max(axis=1).toarray().ravel() > 0
+        if some.any():
+            found[some] = np.ravel(rows[some].argmax(axis=1))
+        return candidates[found]
 
     @property
     def cost_of_inverse(self):
