@@ -77,10 +77,10 @@ class CDSK(ClusterMixin, BaseEstimator):
     psd : bool, default=None
         Whether the similarity matrix is positive semi-definite. None tests it, but
         takes "rbf" for it, local bandwidths included, and raises the diagonal of one
-        that is truncated to neighbours, or sparse, until it is. False splits it into its positive
-        and negative part without a test, as an indefinite one needs it (CDS with
-        general similarities); True uses it as it is, without a test. Both make the full
-        n x n matrix.
+        that is truncated to neighbours, or sparse, until it is. False splits it into
+        its positive and negative part without a test, as an indefinite one needs it
+        (CDS with general similarities); True uses it as it is, without a test. Both
+        make the full n x n matrix.
     bandwidth : float or str, default="auto"
         Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of the
         nearest neighbours, with bandwidths of 1/8 to 0.7 of each point's distance to
