@@ -38,16 +38,16 @@ cdef void multiply_row(
     const index* columns, const double* values, Py_ssize_t count,
     const double* block, Py_ssize_t m, double* out,
 ) noexcept nogil:
-    cdef Py_ssize_t entry, l
+    cdef Py_ssize_t entry, v
     cdef const double* source
     cdef double value
-    for l in range(m):
-        out[l] = 0.0
+    for v in range(m):
+        out[v] = 0.0
     for entry in range(count):
         value = values[entry]
         source = block + columns[entry] * m
-        for l in range(m):
-            out[l] += value * source[l]
+        for v in range(m):
+            out[v] += value * source[v]
 
 
 def product(

@@ -33,7 +33,7 @@ class Progress:
         self._bar = None
         # seconds in every stage that was entered
         self._seconds = {}
-        self._name, self._what, self._span = None, "", (0.0, 1.0)
+        self._name, self._what, self._span = "", "", (0.0, 1.0)
         self._done = 0.0
 
     def __enter__(self):
@@ -100,7 +100,7 @@ class Progress:
 
     def _leave(self):
         now = time.perf_counter()
-        if self._name is not None:
+        if self._name:
             spent = self._seconds.get(self._name, 0.0)
             self._seconds[self._name] = spent + now - self._entered
         self._entered = now

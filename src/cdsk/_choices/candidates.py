@@ -198,7 +198,7 @@ def _full(kernel, psd):
 
 
 def find_candidates(
-    X: np.ndarray,
+    X: Any,
     *,
     kernel: Any,
     kernel_params: Mapping[str, Any] | None,

@@ -78,7 +78,8 @@ class Multilevel:
     """
 
     def __init__(self, matrix, degrees, shift, n_threads):
-        self._levels, self._ways = [], []
+        self._levels: list[_Level] = []
+        self._ways: list[sparse.csr_array] = []
         while True:
             level = _Level(matrix, shift, n_threads)
             self._levels.append(level)
