@@ -310,3 +310,28 @@ def test_distances_in_the_place_of_similarities():
 def test_equal_similarities_are_no_distances():
     # warnings are errors in the tests
     assert (ordinary_kernel_matrix(np.ones((5, 5)), "K") == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("n_neighbors", "n_clusters", "estimate"), [(None, 3, 3700), (10, 30, 4700)]
+)
+def test_memory_of_a_fit_is_asked_for_before_the_search(
+    rng, monkeypatch, n_neighbors, n_clusters, estimate
+):
+    X = rng.normal(size=(1000, 4))
+
+    def no_search(*args, **options):
+        raise AssertionError("searched")
+
+    monkeypatch.setattr("cdsk._choices.candidates.Neighbours", no_search)
+    model = CDSK(n_clusters, n_neighbors=n_neighbors, bandwidth="auto")
+    for available, error in (
+        (
+            1000 * estimate - 1,
+            pytest.raises(MemoryError, match="A fit of 1,000 points"),
+        ),
+        (1000 * estimate, pytest.raises(AssertionError, match="searched")),
+    ):
+        monkeypatch.setattr("cdsk._runtime.available_bytes", lambda a=available: a)
+        with error:
+            model.fit(X)

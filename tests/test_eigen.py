@@ -225,3 +225,14 @@ def test_largest_eigenvalue_is_a_little_more_than_it_is(rng, n, scale):
     exact = np.linalg.eigvalsh(A)[-1]
     assert exact <= found <= exact + 2e-3 * bound
     assert largest_eigenvalue(lambda v: 0 * v, 0.0, n, 1) == 0
+
+
+def test_room_for_the_basis_is_asked_for(rng, monkeypatch):
+    start = rng.normal(size=(5, 1000))
+    options = dict(known=start[:0], tol=1e-6, max_steps=3, n_threads=1)
+    all_eigenpairs(np.eye(2))  # BLAS has its buffers
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 16 * 80 * 1000 - 1)
+    with pytest.raises(MemoryError, match="The basis of the spectral step"):
+        leading_by_block_lanczos(lambda vectors: vectors, start, 2, **options)
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 16 * 80 * 1000)
+    leading_by_block_lanczos(lambda vectors: vectors, start, 2, **options)

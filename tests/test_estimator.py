@@ -1,4 +1,5 @@
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -119,13 +120,17 @@ def test_predict_before_fit(blobs):
             getattr(CDSK(3), method)(blobs)
 
 
-def test_verbose_prints_a_line_per_round(blobs, capsys):
-    model = CDSK(3, bandwidth=2.0, random_state=0, verbose=1).fit(blobs)
-    kernel, *lines = capsys.readouterr().out.splitlines()
-    assert kernel == "[CDSK] kernel: bandwidth 2"
-    assert len(lines) == model.n_iter_ + 1
-    for word in ("round", "merit", "trace", "support", "QP gap", " s"):
-        assert all(word in line for line in lines)
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_verbose_prints_stages_and_rounds(blobs, capsys, monkeypatch, verbose):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    model = CDSK(3, bandwidth=2.0, random_state=0, verbose=verbose).fit(blobs)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "kernel 1 of 1: bandwidth 2" in err
+    rounds = [line for line in err.splitlines() if line.startswith("[CDSK] round")]
+    assert len(rounds) == (model.n_iter_ + 1 if verbose == 2 else 0)
+    for word in ("merit", "trace", "support", "QP gap", " s"):
+        assert all(word in line for line in rounds)
 
 
 def test_unfinished_alternation_warns_with_figures(blobs):

@@ -1,4 +1,4 @@
-"""Neighbours from a graph of distances: as from our own search, and bad graphs."""
+"""Graphs of distances and of similarities: as our own and as dense ones, bad graphs."""
 
 import pickle
 
@@ -7,10 +7,11 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsTransformer
 
-from cdsk import CDSK
-from cdsk._kernels.graph import GivenNeighbours
+from cdsk import CDSK, gaussian_gram, select_lambda
+from cdsk._kernels.graph import GivenNeighbours, given_similarities
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
 
@@ -207,3 +208,161 @@ def test_bad_parameters_are_refused(blobs, parameters, message):
         X = distance_graph(blobs, 9)
     with pytest.raises(ValueError, match=message):
         CDSK(3, **parameters).fit(X)
+
+
+# --- similarities --------------------------------------------------------------------
+
+
+def similarities(X, bandwidth=1.5, least=1e-2):
+    """A Gaussian kernel with its small entries left out, as a dense array."""
+    K = gaussian_gram(X, bandwidth)
+    return np.where(K >= least, K, 0.0)
+
+
+def fitted(K, **parameters):
+    return CDSK(3, kernel="precomputed", random_state=0, **parameters).fit(K)
+
+
+@pytest.mark.parametrize(
+    "layout", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array]
+)
+def test_the_kernel_of_similarities_is_the_given_one(rng, blobs, layout):
+    K = similarities(blobs)
+    kernel = given_similarities(layout(7.0 * K), "X", "a remedy", 2)
+    found = kernel.as_array()
+    np.fill_diagonal(found, 0.0)
+    np.fill_diagonal(K, 0.0)
+    np.testing.assert_allclose(found, K / K.max(), rtol=1e-14)
+    assert (found == found.T).all()
+    vectors = rng.normal(size=(3, 240))
+    np.testing.assert_allclose(
+        kernel.product(vectors), vectors @ K / K.max(), atol=1e-12
+    )
+    lowest = np.linalg.eigvalsh(kernel.as_array())[0]
+    assert lowest >= -1e-6 * kernel.row_sums.max()
+
+
+def test_what_is_given_is_not_changed(blobs):
+    K = sparse.csr_array(3.0 * similarities(blobs))
+    before = K.copy()
+    fitted(K)
+    assert (K != before).nnz == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_similarities_equal_the_dense_matrix(blobs, dtype):
+    # with the diagonal that makes them semi-definite, and the unit of the largest
+    K = similarities(blobs).astype(dtype)
+    diagonal = given_similarities(sparse.csr_array(K), "X", "", 1).diagonal
+    dense = K / np.max(K - np.diag(np.diag(K)))
+    np.fill_diagonal(dense, diagonal)
+    fits = [fitted(given, qp_tol=1e-9) for given in (dense, sparse.csr_array(K))]
+    by_dense, by_sparse = fits
+    np.testing.assert_array_equal(by_sparse.labels_, by_dense.labels_)
+    np.testing.assert_allclose(by_sparse.history_, by_dense.history_, rtol=1e-7)
+    np.testing.assert_allclose(by_sparse.weights_, by_dense.weights_, atol=1e-6)
+    np.testing.assert_allclose(by_sparse.margins_, by_dense.margins_, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-700, 2.0**800])
+def test_neither_unit_nor_diagonal_matter(blobs, scale):
+    K = similarities(blobs)
+    one = fitted(sparse.csr_array(K))
+    np.fill_diagonal(K, 0.0)
+    other = fitted(sparse.csr_array(scale * K))
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_array_equal(one.weights_, other.weights_)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300])
+def test_votes_of_sparse_rows_are_those_of_dense_ones(rng, blobs, scale):
+    model = fitted(sparse.csr_array(similarities(blobs)))
+    rows = scale * np.where(rng.random((50, 240)) < 0.1, rng.random((50, 240)), 0.0)
+    expected = model.decision_function(rows)
+    for layout in (sparse.csr_array, sparse.csc_array, sparse.coo_matrix):
+        found = model.decision_function(layout(rows))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    members = np.eye(3)[model.labels_]
+    votes = rows / scale @ (model.weights_[:, np.newaxis] * members)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(expected, np.log(votes) + np.log(scale), rtol=1e-9)
+    K = sparse.csr_array(similarities(blobs))
+    assert (model.predict(K) == model.labels_).mean() > 0.95
+
+
+def test_points_without_similarity_are_told_and_labelled(blobs):
+    K = similarities(blobs)
+    K[:2], K[:, :2] = 0.0, 0.0
+    alone = fitted(sparse.csr_array(K[2:, 2:]))
+    with pytest.warns(UserWarning, match=r"2 of 240 .* with the largest similarities"):
+        model = fitted(sparse.csr_array(K))
+    np.testing.assert_array_equal(model.strays_, [0, 1])
+    np.fill_diagonal(K, 0.0)
+    assert (model.labels_[:2] == model.labels_[np.argmax(K.sum(axis=1))]).all()
+    assert adjusted_rand_score(model.labels_[2:], alone.labels_) == 1
+    nobody = sparse.csr_array((1, 240))
+    with pytest.warns(UserWarning, match="heaviest cluster"):
+        model.predict(nobody)
+
+
+@pytest.mark.parametrize("psd", [True, False])
+def test_psd_makes_the_full_matrix(blobs, psd):
+    K = similarities(blobs)
+    K /= np.max(K - np.diag(np.diag(K)))
+    np.fill_diagonal(K, 1.0)
+    by_sparse, by_dense = fitted(sparse.csr_array(K), psd=psd), fitted(K, psd=psd)
+    np.testing.assert_array_equal(by_sparse.labels_, by_dense.labels_)
+    assert by_sparse.n_negative_ == by_dense.n_negative_
+    assert (by_sparse.n_negative_ > 0) == (not psd)
+
+
+def test_what_else_takes_the_matrix(blobs):
+    K = sparse.csr_array(similarities(blobs))
+    model = fitted(K, init="sparse", lam="auto")
+    assert model.lam_ in model.lambda_choice_.grid
+    assert select_lambda(K, 3, kernel="precomputed", random_state=0).n_sample == 100
+    operator = model.similarity_operator(K)
+    top = np.linalg.eigvalsh(operator @ np.eye(240))[::-1][:3]
+    np.testing.assert_allclose(top, model.eigenvalues_, atol=1e-6)
+    assert model.generalization_bound(K).total > 0
+    assert "precomputed" in model.report()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(K), model.predict(K))
+    with pytest.raises(ValueError, match="must be the kernel matrix"):
+        model.similarity_operator()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda K: K[:, :-1], r"X must be a square matrix; got shape \(240, 239\)"),
+        (lambda K: changed(K, 5, -1.0), "X must be symmetric; got -1.0 at"),
+        (lambda K: -1.0 * K, "Negative values in data: X must hold none"),
+        (lambda K: changed(K, 5, np.nan), "contains NaN; expected finite"),
+        (lambda K: changed(K, 5, np.inf), "contains infinity; expected finite"),
+        (lambda K: 0.0 * K, r"No two points have .* a matrix with larger entries"),
+        (
+            lambda K: sparse.eye_array(240, format="csr"),
+            r"No two points have .* a matrix with larger entries",
+        ),
+        (lambda K: sparse.csr_array((240, 240)), "No two points have any similarity"),
+    ],
+)
+def test_bad_similarities_are_refused(blobs, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(wrong(sparse.csr_array(similarities(blobs))))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda rows: -rows, "Negative values in data"),
+        (lambda rows: rows[:, :-1], "239 features"),
+        (lambda rows: changed(rows, 0, np.nan), "contains NaN"),
+    ],
+)
+def test_bad_rows_of_similarities_are_refused(blobs, wrong, message):
+    K = sparse.csr_array(similarities(blobs))
+    model = fitted(K)
+    with pytest.raises(ValueError, match=message):
+        model.predict(wrong(K[:4]))

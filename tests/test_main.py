@@ -194,7 +194,7 @@ def test_bandwidth_rules(cdsk, data, rule):
 
 
 def test_rounds_are_reported_on_standard_error(cdsk, data):
-    _, out, err = cdsk("cluster", data, "-k", 3, "--verbose")
+    _, out, err = cdsk("cluster", data, "-k", 3, "--verbose", "--verbose")
     assert "[CDSK] round  1" in err
     assert "[CDSK]" not in out
 

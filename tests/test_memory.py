@@ -124,3 +124,38 @@ OTHERS = [
 )
 def test_limits_of_memory(name, n, mebibytes):
     outcome(name, n, mebibytes * MIB)
+
+
+PEAK = """
+import resource, sys, warnings
+
+import numpy as np
+from sklearn.datasets import make_blobs
+
+from cdsk import CDSK
+from cdsk._choices import candidates
+
+warnings.simplefilter("ignore")
+n, d, c, k = map(int, sys.argv[1:])
+X, _ = make_blobs(n, d, centers=c, random_state=0)
+CDSK(3, random_state=0).fit(X[:300])
+asked = []
+candidates.check_memory = lambda n_bytes, *words: asked.append(n_bytes)
+before = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+CDSK(c, n_neighbors=k, random_state=0).fit(X)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(asked[0], peak - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "c", "k"), [(10, 2, 20), (10, 30, 20), (10, 10, 40)])
+def test_a_fit_takes_about_as_much_as_it_asks_for(d, c, k):
+    child = subprocess.run(
+        [sys.executable, "-c", PEAK, "30000", str(d), str(c), str(k)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    asked, taken = map(int, child.stdout.split())
+    assert 0.8 < taken / asked < 2.0

@@ -1,14 +1,17 @@
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.integrate import quad
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import cdsk
 import reference
-from cdsk import CDSK
+from cdsk import CDSK, _validation
 from cdsk._kernels import votes as _predict
 
 
@@ -154,3 +157,88 @@ def test_kernel_values_of_wrong_shape_are_refused(blobs):
     model.fit(cdsk.gaussian_gram(blobs, 2.0))
     with pytest.raises(ValueError, match="Negative values in data"):
         model.predict(np.full((1, 200), -1.0))
+
+
+METHODS = ("predict", "decision_function", "score_samples")
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"bandwidth": 2.0}, {"bandwidth": "local"}, {"whiten": True}]
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_parts_of_rows_change_no_bit(blobs, rng, monkeypatch, parameters, method):
+    model = CDSK(3, random_state=0, **parameters).fit(blobs)
+    new = rng.normal(size=(100, 3)) * 5
+    whole = getattr(model, method)(new)
+    for rows in (1, 17):
+        monkeypatch.setattr(_validation, "_PART_ROWS", rows)
+        for same in (new, np.asfortranarray(new), new.tolist()):
+            found = getattr(model, method)(same)
+            assert found.dtype == whole.dtype
+            assert (found == whole).all()
+
+
+def test_parts_of_a_frame_and_of_a_graph(blobs, monkeypatch, recwarn):
+    frame = pd.DataFrame(blobs, columns=list("abc"))
+    model = CDSK(3, random_state=0).fit(frame)
+    graph = sparse.random_array((40, 200), density=0.1, random_state=0, format="csr")
+    by_graph = CDSK(3, kernel="precomputed_neighbors", random_state=0).fit(
+        sparse.csr_array(np.hypot(*(blobs[:, [i]] - blobs[:, i] for i in (0, 1))))
+    )
+    whole = model.predict(frame), by_graph.decision_function(graph)
+    monkeypatch.setattr(_validation, "_PART_ROWS", 7)
+    assert (model.predict(frame) == whole[0]).all()
+    for same in (graph, graph.tocsc()):
+        assert (by_graph.decision_function(same) == whole[1]).all()
+    assert not recwarn.list
+    # told once, not of every part
+    with pytest.warns(UserWarning, match="valid feature names") as told:
+        model.predict(blobs)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("wrong", [np.nan, 1e200])
+def test_an_error_tells_the_row(blobs, monkeypatch, wrong):
+    model = CDSK(3, random_state=0).fit(blobs)
+    new = blobs[:50].copy()
+    new[33, 1] = wrong
+    monkeypatch.setattr(_validation, "_PART_ROWS", 10)
+    with pytest.raises(ValueError, match=r"row 3\b.* Rows are counted from row 30\."):
+        model.predict(new)
+    new[3, 1] = wrong
+    with pytest.raises(ValueError, match=r"row 3\b") as told:
+        model.predict(new)
+    assert "counted" not in str(told.value)
+
+
+def peak_beyond_result(ask, X):
+    tracemalloc.start()
+    found = ask(X)
+    peak = tracemalloc.get_traced_memory()[1] - found.nbytes
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("parameters", [{}, {"bandwidth": 2.0}])
+def test_memory_does_not_grow_with_the_rows(blobs, tmp_path, monkeypatch, parameters):
+    monkeypatch.setattr(_validation, "_PART_ROWS", 2**13)
+    model = CDSK(3, random_state=0, **parameters).fit(blobs[:60])
+    path = tmp_path / "rows"
+    rows = np.memmap(path, np.float32, "w+", shape=(100_000, 3), order="F")
+    rows[:] = np.resize(blobs, rows.shape)
+    for method in METHODS:
+        ask = getattr(model, method)
+        few, many = (peak_beyond_result(ask, rows[:n]) for n in (20_000, 100_000))
+        assert many < 1.05 * few
+        assert few < 16 * 2**20
+
+
+@pytest.mark.slow
+def test_ten_million_rows_of_a_memory_map(blobs, tmp_path):
+    model = CDSK(3, random_state=0).fit(blobs[:60])
+    rows = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(10**7, 3))
+    for i in range(0, len(rows), 10**6):
+        rows[i : i + 10**6] = np.resize(blobs, (10**6, 3))
+    few, many = (peak_beyond_result(model.predict, rows[:n]) for n in (150_000, 10**7))
+    assert many < 1.05 * few
+    assert few < 128 * 2**20

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -24,19 +26,23 @@ from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch
 from cdsk._parameters import GIVEN, check_parameters
-from cdsk._runtime import one_thread_if_forked, said_in_words
+from cdsk._progress import Progress
+from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
 from cdsk._steps.labels import assign_labels, in_order_of_appearance
 from cdsk._steps.start import first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
+    can_be_cut,
     check_choice,
     check_number,
     check_points,
     check_random_state,
     check_simplex_point,
     count_distinct,
+    parts_of_rows,
+    said_of_rows,
 )
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
@@ -56,9 +62,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         distinct ones, they are the clusters, and a warning says so (not for a
         precomputed kernel, whose points are not known).
     kernel : str or callable, default="rbf"
-        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix,
-        "precomputed_neighbors" as a sparse matrix of the distances between neighbours,
-        and puts the Gaussian kernel on them. A callable ``kernel(A, B)`` returns the
+        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix. Of a
+        sparse one the diagonal is not used: it is the largest similarity, or what
+        makes the matrix semi-definite. "precomputed_neighbors" takes X as a sparse
+        matrix of the distances between neighbours, and puts the Gaussian kernel on
+        them. A callable ``kernel(A, B)`` returns the
         matrix of values between the rows of A and B. "chi2", "cosine", "laplacian",
         "linear", "polynomial" ("poly") and "sigmoid" are those of
         ``sklearn.metrics.pairwise``; cosine and sigmoid values k become (k + 1) / 2.
@@ -69,10 +77,10 @@ class CDSK(ClusterMixin, BaseEstimator):
     psd : bool, default=None
         Whether the similarity matrix is positive semi-definite. None tests it, but
         takes "rbf" for it, local bandwidths included, and raises the diagonal of one
-        that is truncated to neighbours until it is. False splits it into its positive
-        and negative part without a test, as an indefinite one needs it (CDS with
-        general similarities); True uses it as it is, without a test. Both make the full
-        n x n matrix.
+        that is truncated to neighbours, or sparse, until it is. False splits it into
+        its positive and negative part without a test, as an indefinite one needs it
+        (CDS with general similarities); True uses it as it is, without a test. Both
+        make the full n x n matrix.
     bandwidth : float or str, default="auto"
         Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of the
         nearest neighbours, with bandwidths of 1/8 to 0.7 of each point's distance to
@@ -136,7 +144,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_threads : int, default=None
         Threads of the compiled loops; None means all.
     verbose : int, default=0
-        1 prints a line per round.
+        1 shows the stages of a fit on standard error, with a bar and the time left (a
+        line per stage without tqdm, ``pip install cdsk[progress]``); 2 also a line per
+        round.
 
     Attributes
     ----------
@@ -148,7 +158,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         Indices of the points with positive weight.
     strays_ : ndarray of shape (n_strays,)
         Indices of the points that have no similarity to any cluster, or next to none,
-        outliers mostly. They have the label of their nearest neighbour.
+        outliers mostly. They have the label of their nearest neighbour; with a precomputed kernel that
+        of the point most similar to them, or, if all are 0, of that with the largest
+        similarities.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Spectral embedding with unit rows; fewer columns where there are fewer distinct
         points.
@@ -303,21 +315,24 @@ class CDSK(ClusterMixin, BaseEstimator):
         before = self.__dict__.copy()
         try:
             with one_thread_if_forked(), said_in_words("A fit of so many points"):
-                return self._fit(X)
+                X = self._check_all(X)
+                with Progress(self.verbose) as progress:
+                    return self._fit(X, progress)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X):
-        X = given = self._check_all(X)
+    def _fit(self, X, progress):
+        given = X
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
         n_clusters, only_copies = self._possible_clusters(X)
         # where every cluster is one point there is nothing to learn
         max_iter = 0 if only_copies else self.max_iter
 
+        progress.stage("representation")
         representation = self._represent(X, rng, n_threads)
         X = representation.transform(X, n_threads)
         if X is given and self.kernel != "precomputed":
@@ -325,11 +340,14 @@ class CDSK(ClusterMixin, BaseEstimator):
             X = X.copy()
         lam, lambda_choice = self.lam, None
         if isinstance(lam, str):
+            progress.stage("lam", "choice of lam")
             lambda_choice = self._choose_lambda(
-                X, rng, n_threads, grid=GRID, sample=0.1, criterion="entropy"
+                *(X, rng, n_threads, progress),
+                **{"grid": GRID, "sample": 0.1, "criterion": "entropy"},
             )
             lam = lambda_choice.lam
-        candidates = self._candidates(X, rng, n_threads)
+        progress.stage("neighbours")
+        candidates = self._candidates(X, rng, n_threads, progress)
         if n_clusters < self.n_clusters:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
@@ -351,16 +369,20 @@ class CDSK(ClusterMixin, BaseEstimator):
                 )
             return self._label(kernel, fit, rng)
 
-        for candidate in candidates:
-            if self.verbose:
-                print(f"[CDSK] kernel: {candidate.name}")
+        for i, candidate in enumerate(candidates):
+            progress.stage(
+                "kernels",
+                f"kernel {i + 1} of {len(candidates)}: {candidate.name}",
+                span=(i / len(candidates), (i + 1) / len(candidates)),
+            )
             kernel = candidate.kernel()
             if weights is None:  # from the points alone, which all kernels share
                 weights = first_weights(kernel, lam, self.init)
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
             fit = self._alternate(
-                kernel, n_clusters, lam, weights, max_iter, rng, eigen_tol, start
+                *(kernel, n_clusters, lam, weights, max_iter, rng, progress),
+                *(eigen_tol, start),
             )
             fits.append(fit)
             partitions.append(label(kernel, fit))
@@ -370,18 +392,20 @@ class CDSK(ClusterMixin, BaseEstimator):
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
         if several:
+            progress.stage("winner", f"the winner: {candidate.name}")
             kernel = candidate.kernel()
             if fit.is_rough:
                 fit = self._alternate(
-                    *(kernel, n_clusters, lam, weights, max_iter, rng),
+                    *(kernel, n_clusters, lam, weights, max_iter, rng, progress),
                     start=fit.first_embedding,
                 )
                 labels = label(kernel, fit)
         else:  # where the data chose, outliers are to be expected
-            _warn_of_stray_points(fit.embedding.stray, kernel.remedy)
+            _warn_of_stray_points(fit.embedding.stray, kernel)
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
 
+        progress.stage("margins")
         self.labels_ = labels
         self.weights_ = fit.weights
         self.support_ = np.flatnonzero(fit.weights)
@@ -438,20 +462,26 @@ class CDSK(ClusterMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_new,)
         """
-        votes = self.decision_function(X)
-        labels = np.argmax(votes, axis=1)
-        lost = np.isneginf(votes.max(axis=1))
-        if lost.any():
-            labels[lost] = np.argmax(np.bincount(self.labels_, weights=self.weights_))
+        check_is_fitted(self, "labels_")
+        heaviest = np.argmax(np.bincount(self.labels_, weights=self.weights_))
+        lost = 0
+
+        def label(votes):
+            nonlocal lost
+            alone = np.isneginf(votes.max(axis=1))
+            lost += np.count_nonzero(alone)
+            return np.where(alone, heaviest, np.argmax(votes, axis=1))
+
+        labels = self._from_votes(X, label)
+        if lost:
             warnings.warn(
-                f"{int(lost.sum())} of {len(lost)} points have no similarity to any "
+                f"{lost} of {len(labels)} points have no similarity to any "
                 "training point and took the label of the heaviest cluster.",
                 UserWarning,
                 stacklevel=2,
             )
         return labels
 
-    @said_in_words("Voting for so many points")
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
 
@@ -466,11 +496,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             -inf for a cluster none of whose points carries weight.
         """
         check_is_fitted(self, "labels_")
-        n_threads = resolve_n_threads(self.n_threads)
-        X = self._check_data(X, reset=False)
-        X = self.representation_.transform(X, n_threads)
-        with one_thread_if_forked():
-            return self._votes.log_votes(X, n_threads)
+        return self._from_votes(X, lambda votes: votes)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.
@@ -486,8 +512,9 @@ class CDSK(ClusterMixin, BaseEstimator):
             For the Gaussian kernel with one bandwidth the density integrates to 1; for
             other kernels it is the sum of the votes.
         """
-        total = logsumexp(self.decision_function(X), axis=1)
-        return total + self._votes.log_normaliser(self.n_features_in_)
+        check_is_fitted(self, "labels_")
+        normaliser = self._votes.log_normaliser(self.n_features_in_)
+        return self._from_votes(X, lambda votes: logsumexp(votes, axis=1) + normaliser)
 
     def report(self) -> str:
         """Readable summary of the fit: what was chosen and why, and what to trust.
@@ -566,10 +593,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise
-        if self._takes_a_graph():
-            tags.input_tags.pairwise = tags.input_tags.sparse = True
+        given = isinstance(self.kernel, str) and self.kernel in GIVEN
+        tags.input_tags.pairwise = tags.input_tags.sparse = given
+        tags.input_tags.positive_only = given and self.kernel == "precomputed"
         return tags
 
     def _check_all(self, X):
@@ -583,13 +609,37 @@ class CDSK(ClusterMixin, BaseEstimator):
         return X
 
     def _check_data(self, X, *, reset, **options):
-        validate = partial(validate_data, self, reset=reset)
-        if self._takes_a_graph():
+        """X checked; ``reset`` is scikit-learn's, None: its features are known."""
+        validate = None if reset is None else partial(validate_data, self, reset=reset)
+        if isinstance(self.kernel, str) and self.kernel in GIVEN:
             options["accept_sparse"] = "csr"
         return check_points(X, validate=validate, **options)
 
-    def _takes_a_graph(self):
-        return isinstance(self.kernel, str) and self.kernel == "precomputed_neighbors"
+    @said_in_words("Voting for so many points")
+    def _from_votes(self, X, function):
+        """``function`` of the log votes for the rows of X, a part of them at a time.
+
+        Nothing is made of all rows but the result: X may be a memory map.
+        """
+        n_threads = resolve_n_threads(self.n_threads)
+        checked = not can_be_cut(X)
+        if checked:
+            X = self._check_data(X, reset=False)
+        n, found = X.shape[0], None
+        for rows in parts_of_rows(X):
+            with one_thread_if_forked(), said_of_rows(rows):
+                part = getattr(X, "iloc", X)[rows]
+                if not checked:
+                    first = rows.start == 0
+                    part = self._check_data(part, reset=False if first else None)
+                part = self.representation_.transform(part, n_threads)
+                values = function(self._votes.log_votes(part, n_threads))
+            if found is None:
+                shape = n, *values.shape[1:]
+                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
+                found = np.empty(shape, dtype=values.dtype)
+            found[rows] = values
+        return found
 
     def _possible_clusters(self, X):
         """Their number, and whether each of them is one point and its copies."""
@@ -609,7 +659,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             whiten = False
         return represent(X, self.n_clusters, whiten, rng, n_threads)
 
-    def _candidates(self, X, rng, n_threads):
+    def _candidates(self, X, rng, n_threads, progress):
         return find_candidates(
             X,
             kernel=self.kernel,
@@ -617,8 +667,9 @@ class CDSK(ClusterMixin, BaseEstimator):
             psd=self.psd,
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
+            n_clusters=self.n_clusters,
             neighbors=self.neighbors,
-            progress=LongSearch(print) if self.verbose else None,
+            progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
             n_components=self.n_components,
             rng=rng,
@@ -662,6 +713,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         weights,
         max_iter,
         rng,
+        progress,
         eigen_tol=TOLERANCE,
         start=None,
     ):
@@ -677,15 +729,16 @@ class CDSK(ClusterMixin, BaseEstimator):
             rng=rng,
             eigen_tol=eigen_tol,
             start=start,
-            report=_print_round if self.verbose else None,
+            report=progress.round if progress.verbose else None,
         )
 
-    def _choose_lambda(self, X, rng, n_threads, **how):
+    def _choose_lambda(self, X, rng, n_threads, progress, **how):
         """The ``LambdaChoice`` for X; ``how`` are grid, sample and criterion."""
 
         def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            return self._candidates(np.ascontiguousarray(part), rng, n_threads)
+            part = part if sparse.issparse(part) else np.ascontiguousarray(part)
+            return self._candidates(part, rng, n_threads, progress)
 
         # weights given for all points are none for a sample
         init = self.init if isinstance(self.init, str) else "uniform"
@@ -693,7 +746,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         def fit(kernel, lam):
             weights = first_weights(kernel, lam, init)
             return self._alternate(
-                kernel, self.n_clusters, lam, weights, self.max_iter, rng
+                kernel, self.n_clusters, lam, weights, self.max_iter, rng, progress
             )
 
         return choose_lambda(
@@ -701,25 +754,18 @@ class CDSK(ClusterMixin, BaseEstimator):
         )
 
 
-def _warn_of_stray_points(stray, remedy):
+def _warn_of_stray_points(stray, kernel):
     count = int(stray.sum())
     if count:
+        whose = "their nearest neighbour"
+        if kernel.points is None:
+            whose = "the most similar point, or of that with the largest similarities"
         warnings.warn(
             f"{count} of {len(stray)} points have no similarity to any cluster and "
-            "took the label of their nearest neighbour. To connect them takes "
-            f"{remedy}.",
+            f"took the label of {whose}. To connect them takes {kernel.remedy}.",
             UserWarning,
             stacklevel=4,
         )
-
-
-def _print_round(result):
-    status = "" if result.accepted else "  not lower: not accepted"
-    print(
-        f"[CDSK] round {result.number:2d}  merit {result.merit:.6g}  trace "
-        f"{result.trace:.4g}  support {result.n_support}  QP gap {result.qp_gap:.1e}  "
-        f"{result.seconds:.2f} s{status}"
-    )
 
 
 def select_lambda(
@@ -779,7 +825,7 @@ def select_lambda(
     model = CDSK(n_clusters, random_state=random_state, **parameters)
     X = model._check_all(X)
     if not isinstance(model.init, str):
-        check_simplex_point(model.init, len(X), 1.0, "init")
+        check_simplex_point(model.init, X.shape[0], 1.0, "init")
     check_number(sample, "sample", above=0, at_most=1)
     check_choice(criterion, "criterion", CRITERIA)
     grid = [
@@ -790,8 +836,15 @@ def select_lambda(
         raise ValueError("grid must hold at least one value; got none.")
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(model.n_threads)
-    with one_thread_if_forked(), said_in_words("Choosing lam"):
+    with (
+        one_thread_if_forked(),
+        said_in_words("Choosing lam"),
+        Progress(model.verbose) as progress,
+    ):
+        progress.stage("representation")
         X = model._represent(X, rng, n_threads).transform(X, n_threads)
+        progress.stage("lam", "choice of lam")
         return model._choose_lambda(
-            X, rng, n_threads, grid=grid, sample=sample, criterion=criterion
+            *(X, rng, n_threads, progress),
+            **{"grid": grid, "sample": sample, "criterion": criterion},
         )

@@ -25,6 +25,16 @@ ctypedef fused index:
 # Multiplications between two looks at pending signals: some 300 ms on one core.
 cdef double STRIP = 2e8
 
+# Points whose neighbours are visited between two such looks.
+cdef Py_ssize_t SLICE = 100_000
+
+
+cdef int listen(Py_ssize_t visited) except -1 nogil:
+    if visited % SLICE == 0:
+        with gil:
+            PyErr_CheckSignals()
+    return 0
+
 
 cdef void multiply_row(
     const index* columns, const double* values, Py_ssize_t count,
@@ -144,7 +154,7 @@ def components(
     Labels are in the order of the first points.
     """
     cdef Py_ssize_t n = starts.shape[0] - 1, first, i, j, entry
-    cdef Py_ssize_t n_found, next_point
+    cdef Py_ssize_t n_found, next_point, visited = 0
     cdef int count = 0
     cdef int[::1] label = np.full(n, -1, dtype=np.intc)
     cdef int[::1] found = np.empty(n, dtype=np.intc)
@@ -158,6 +168,8 @@ def components(
             while next_point < n_found:
                 i = found[next_point]
                 next_point += 1
+                visited += 1
+                listen(visited)
                 for entry in range(starts[i], starts[i + 1]):
                     j = columns[entry]
                     if label[j] < 0 and values[entry] > fmin(bounds[i], bounds[j]):
@@ -190,10 +202,12 @@ def aggregate(
     cdef double[::1] largest = np.zeros(n)
     with nogil:
         for i in range(n):
+            listen(i)
             for entry in range(starts[i], starts[i + 1]):
                 if columns[entry] != i:
                     largest[i] = fmax(largest[i], values[entry])
         for i in range(n):
+            listen(i)
             free = group[i] < 0 and largest[i] > 0.0
             for entry in range(starts[i], starts[i + 1]):
                 j = columns[entry]
@@ -211,6 +225,7 @@ def aggregate(
     seeded = group.copy()
     with nogil:
         for i in range(n):
+            listen(i)
             if seeded[i] >= 0 or largest[i] == 0.0:
                 continue
             best = -1

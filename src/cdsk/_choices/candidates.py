@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cdsk._kernels.bandwidth import LOCAL_FACTOR, bandwidth_from_data, check_positive
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.gaussian import gaussian_gram
-from cdsk._kernels.graph import GivenNeighbours
+from cdsk._kernels.graph import GivenNeighbours, given_similarities
 from cdsk._kernels.indefinite import split
 from cdsk._kernels.interface import Candidate
 from cdsk._kernels.lowrank import LowRankKernel
@@ -27,6 +28,7 @@ from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.pairwise import PairwiseKernel
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._kernels.votes import GaussianVotes, GraphVotes, KernelVotes, NeighbourVotes
+from cdsk._runtime import check_memory
 from cdsk._validation import (
     check_bandwidth,
     check_random_state,
@@ -35,6 +37,14 @@ from cdsk._validation import (
 
 NEIGHBOURS = 20
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
+
+# Bytes of a fit of truncated kernels, for every point and neighbour, and for every
+# point and cluster: the sparse matrices of a kernel and its similarity, and the vectors
+# of six fits. A little less than measured at the peak, 50 000 x 10: 4195, 4804 and 7980
+# for a point with 20 neighbours and 2, 10 and 30 clusters, 8014 with 40 neighbours and
+# 10 clusters. In the plane it is up to twice as much: the eigensolver asks for the room
+# of its basis itself.
+_NEIGHBOUR_BYTES, _CLUSTER_BYTES = 170, 100
 
 
 @dataclass(frozen=True)
@@ -106,13 +116,7 @@ class TruncatedGaussian:
 
     def kernel(self):
         kernel = self.graph.kernel(self.bandwidth, self.n_threads)
-        if self.psd is None:
-            return kernel
-        # Split, or taken as it is, with its diagonal of ones. K- has no zeros, so that
-        # nothing is gained by a sparse K.
-        K = kernel.as_array()
-        np.fill_diagonal(K, 1.0)
-        return _dense(K, kernel.points, self.psd, self.n_threads, kernel.remedy)
+        return kernel if self.psd is None else _full(kernel, self.psd)
 
     @property
     def description(self):
@@ -154,9 +158,12 @@ class OtherKernel:
 
 @dataclass(frozen=True)
 class Precomputed:
-    """A kernel matrix, which is too large to be kept: the fitted model has None."""
+    """A kernel matrix, dense or sparse, which is too large to be kept.
 
-    matrix: np.ndarray | None
+    The fitted model has None.
+    """
+
+    matrix: Any
     psd: bool | None
     n_threads: int
     name: str = field(default="precomputed", init=False)
@@ -164,8 +171,11 @@ class Precomputed:
     bandwidth: None = field(default=None, init=False)
 
     def kernel(self):
-        K = ordinary_kernel_matrix(self.matrix, "X")
         remedy = "a matrix with larger entries"
+        if sparse.issparse(self.matrix):
+            kernel = given_similarities(self.matrix, "X", remedy, self.n_threads)
+            return kernel if self.psd is None else _full(kernel, self.psd)
+        K = ordinary_kernel_matrix(self.matrix, "X")
         return _dense(K, None, self.psd, self.n_threads, remedy)
 
     def votes(self, labels, weights, n_clusters):
@@ -177,8 +187,18 @@ def _dense(K, points, psd, n_threads, remedy):
     return DenseKernel(K, n_threads, points, negative, remedy)
 
 
+def _full(kernel, psd):
+    """A sparse kernel, split or taken as it is, with its diagonal of ones.
+
+    K- has no zeros, so that nothing is gained by a sparse K.
+    """
+    K = kernel.as_array()
+    np.fill_diagonal(K, 1.0)
+    return _dense(K, kernel.points, psd, kernel.n_threads, kernel.remedy)
+
+
 def find_candidates(
-    X: np.ndarray,
+    X: Any,
     *,
     kernel: Any,
     kernel_params: Mapping[str, Any] | None,
@@ -186,6 +206,7 @@ def find_candidates(
     bandwidth: float | str,
     n_neighbors: int | None,
     n_threads: int,
+    n_clusters: int = 1,
     neighbors: Any = None,
     progress: Callable[[float], object] | None = None,
     approximation: str | None = None,
@@ -210,6 +231,13 @@ def find_candidates(
             return [LowRankGaussian(X, _name(value), value, *how)]
         return [FullGaussian(X, _name(value), value, factor, psd, n_threads)]
 
+    n = X.shape[0]
+    k = n_neighbors or (X.nnz // n if sparse.issparse(X) else NEIGHBOURS)
+    check_memory(
+        n * (_NEIGHBOUR_BYTES * min(k, n) + _CLUSTER_BYTES * n_clusters),
+        f"A fit of {n:,} points, {k} neighbours of each and {n_clusters} clusters",
+        "Use fewer points or neighbours.",
+    )
     robust = bandwidth == "auto"
     if given:
         neighbours = GivenNeighbours(X, n_neighbors, neighbors, robust=robust)

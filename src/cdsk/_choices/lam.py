@@ -72,7 +72,7 @@ def choose_lambda(
     is as in ``select_lambda``, checked.
     """
     grid = np.array(grid, dtype=np.float64)
-    n_samples = len(X)
+    n_samples = X.shape[0]
     fewest = max(FEWEST_POINTS, FEWEST_PER_CLUSTER * n_clusters)
     size = min(max(round(sample * n_samples), fewest), n_samples)
 

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 import warnings
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 
 FAILURE, INTERRUPTED = 2, 130
@@ -144,7 +144,12 @@ def _add_cluster(commands):
     add("--threads", type=int, metavar="N", help="how many threads (default: all)")
     add("--plot", metavar="FILE", help="draw the clusters: .png, .pdf, .svg ...")
     add("--report", action="store_true", help="say what was chosen and what to trust")
-    add("--verbose", action="store_true", help="report every round")
+    add(
+        "--verbose",
+        action="count",
+        default=0,
+        help="show stages and the time left; given twice, every round too",
+    )
     command.set_defaults(run=_run_cluster)
 
 
@@ -240,11 +245,9 @@ def _fit(X, arguments):
         max_iter=arguments.max_iter,
         random_state=arguments.seed,
         n_threads=arguments.threads,
-        verbose=int(arguments.verbose),
+        verbose=arguments.verbose,
     )
-    # Standard output is for the labels alone.
-    with redirect_stdout(sys.stderr):
-        return model.fit(X)
+    return model.fit(X)
 
 
 def _write(path, text):

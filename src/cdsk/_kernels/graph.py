@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Neighbours that somebody else found, as a sparse matrix of distances.
+"""What somebody else found, as a sparse matrix: distances of neighbours, similarities.
 
-The convention is scikit-learn's: row i holds the distances of point i to some training
-points, its own of 0 among them or not. Rows may have different lengths and any order,
-and j need not be a neighbour of i where i is one of j. Recall is the affair of whoever
-made the graph.
+Distances: by the convention of scikit-learn row i holds the distances of point i to
+some training points, its own of 0 among them or not. Rows may have different lengths
+and any order, and j need not be a neighbour of i where i is one of j. Recall is the
+affair of whoever made the graph.
+
+Similarities: a symmetric matrix without negative entries. As those of our own graphs
+they have the unit of the largest, and a diagonal that makes them semi-definite
+(sparse.py), whatever the given one is.
 """
 
 import numpy as np
@@ -12,6 +16,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from cdsk._kernels.neighbours import SAME_POINT, SCALE_NEIGHBOUR, Scales
+from cdsk._kernels.sparse import SparseKernel
+from cdsk._linalg.banded import BandOrder
+from cdsk._validation import check_kernel_values, check_symmetric_sparse
 
 
 def check_graph(graph, n, name):
@@ -37,9 +44,24 @@ def check_graph(graph, n, name):
     return graph
 
 
+def given_similarities(matrix, name, remedy, n_threads):
+    """The ``SparseKernel`` of a sparse matrix of similarities."""
+    matrix = check_symmetric_sparse(matrix, name)
+    check_kernel_values(matrix, name)
+    matrix = _kept(matrix, ~_own(matrix) & (matrix.data > 0))
+    # exactly symmetric
+    matrix = (0.5 * matrix + 0.5 * matrix.T).tocsr()
+    matrix.data /= matrix.data.max(initial=np.finfo(float).tiny)
+    return SparseKernel(matrix, BandOrder(matrix), n_threads, None, remedy)
+
+
+def _own(graph):
+    """Whether an entry is of a point with itself."""
+    return np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr)) == graph.indices
+
+
 def _without_diagonal(graph, name):
-    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    own = row == graph.indices
+    own = _own(graph)
     if graph.data[own].any():
         raise ValueError(
             f"{name} must hold distances, so that a point has a distance of 0 to "

@@ -17,7 +17,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import dijkstra
 
 from cdsk._graph import components, product, scaled, similarity
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
@@ -82,11 +81,9 @@ class NeighbourGraph:
     def nearest_among(self, points, candidates, n_threads):
         """For each index in ``points`` the nearest one in ``candidates``.
 
-        Nearly always one of its neighbours, else found by a search; where the points
-        are not known, along the edges of the graph, or the first candidate.
+        Nearly always one of its neighbours, else found by a search.
         """
-        n = self._squared.shape[0]
-        is_candidate = np.zeros(n, dtype=bool)
+        is_candidate = np.zeros(self._squared.shape[0], dtype=bool)
         is_candidate[candidates] = True
         own = self.neighbours.graph()[points].tocoo()
         kept = is_candidate[own.col]
@@ -95,19 +92,10 @@ class NeighbourGraph:
         found, first = np.unique(row[order], return_index=True)
         nearest = np.full(len(points), -1, dtype=np.intp)
         nearest[found] = column[order][first]
-        lost = np.flatnonzero(nearest < 0)
-        X = self.neighbours.X
-        if len(lost) and X is not None:
+        lost = nearest < 0
+        if lost.any():
+            X = self.neighbours.X
             nearest[lost] = nearest_among(X, points[lost], candidates, n_threads)
-        elif len(lost):
-            _, _, sources = dijkstra(
-                _with_values(self._squared, np.sqrt(self._squared.data)),
-                indices=candidates,
-                min_only=True,
-                return_predecessors=True,
-            )
-            reached = sources[points[lost]]
-            nearest[lost] = np.where(reached >= 0, reached, candidates[0])
         return nearest
 
 
@@ -132,18 +120,25 @@ class SparseKernel(Kernel):
     """A symmetric non-negative sparse K.
 
     ``matrix`` holds K without its diagonal, which is 1 or what makes K semi-definite;
-    ``order`` is the ``BandOrder`` of its pattern, ``graph`` the ``NeighbourGraph``.
+    ``order`` is the ``BandOrder`` of its pattern, ``graph`` the
+    ``NeighbourGraph`` that it was made of, if any.
     """
 
-    remedy = "a larger bandwidth or n_neighbors"
-
-    def __init__(self, matrix, order, n_threads, graph):
+    def __init__(
+        self,
+        matrix,
+        order,
+        n_threads,
+        graph=None,
+        remedy="a larger bandwidth or n_neighbors",
+    ):
         self.matrix = matrix
         self.order = order
         self.graph = graph
         self.n = matrix.shape[0]
         self.n_threads = n_threads
-        self.points = graph.neighbours.X
+        self.points = None if graph is None else graph.neighbours.X
+        self.remedy = remedy
 
     @cached_property
     def diagonal(self):
@@ -188,7 +183,8 @@ class SparseKernel(Kernel):
         kept = kept.astype(np.float64)
         values = scaled(K.indptr, K.indices, K.data, kept, self.n_threads)
         matrix = _with_values(K, values)
-        return SparseKernel(matrix, self.order, self.n_threads, self.graph)
+        how = self.order, self.n_threads, self.graph, self.remedy
+        return SparseKernel(matrix, *how)
 
 
 class SparseSimilarity(Similarity):
@@ -206,7 +202,7 @@ class SparseSimilarity(Similarity):
         self.n = kernel.n
         self.n_threads = kernel.n_threads
         self.remedy = kernel.remedy
-        self._kernel = kernel
+        self._kernel = self._whole = kernel
         self._weights = weights
         self._penalty = penalty
         K = kernel.matrix
@@ -231,24 +227,29 @@ class SparseSimilarity(Similarity):
         fringe = (np.bincount(group)[group] < fewest) & ~self.isolated
         if not 0 < np.count_nonzero(fringe) <= _LARGEST_FRINGE * self.n:
             return self
-        kernel = self._kernel.restricted_to(~fringe)
-        return SparseSimilarity(kernel, self._weights, self._penalty)
+        rest = self._kernel.restricted_to(~fringe)
+        rest = SparseSimilarity(rest, self._weights, self._penalty)
+        rest._whole = self._whole  # the fringe has neighbours there
+        return rest
 
     def _joined_above(self, bounds):
         S = self._matrix
         return components(S.indptr, S.indices, S.data, bounds)
 
     def nearest(self, points, candidates):
-        if self._kernel.points is None:
+        kernel = self._whole
+        if kernel.points is None:
             return self._most_similar(points, candidates)
-        graph = self._kernel.graph
-        return graph.nearest_among(points, candidates, self.n_threads)
+        return kernel.graph.nearest_among(points, candidates, self.n_threads)
 
     def _most_similar(self, points, candidates):
-        """By the kernel alone; without any similarity the first candidate."""
-        rows = self._kernel.matrix[points][:, candidates].tocsr()
-        found = np.asarray(rows.argmax(axis=1)).ravel() if rows.nnz else 0
-        return candidates[np.broadcast_to(found, len(points))]
+        """By the kernel alone; without any similarity the one with the most of it."""
+        rows = self._whole.matrix[points][:, candidates].tocsr()
+        found = np.full(len(points), np.argmax(self.degrees[candidates]))
+        some = rows.max(axis=1).toarray().ravel() > 0
+        if some.any():
+            found[some] = np.ravel(rows[some].argmax(axis=1))
+        return candidates[found]
 
     @property
     def cost_of_inverse(self):

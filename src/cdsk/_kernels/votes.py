@@ -8,6 +8,7 @@ far from all data the nearest support decides instead of 0/0.
 """
 
 import numpy as np
+from scipy import sparse
 
 from cdsk import _kernel
 from cdsk._block import inner
@@ -176,6 +177,8 @@ class KernelVotes:
         self.votes = np.where(members, weights[self.support], 0.0)
 
     def log_votes(self, X, n_threads):
+        if sparse.issparse(X):
+            return self._log_votes(X, n_threads)
         step = max(1, _CHUNK_VALUES // len(self.support))
         chunks = [X[i : i + step] for i in range(0, len(X), step)]
         return np.concatenate([self._log_votes(chunk, n_threads) for chunk in chunks])
@@ -186,12 +189,23 @@ class KernelVotes:
         else:
             values = self.kernel(X, self.points)
         check_kernel_values(values, "The kernel")
+        if sparse.issparse(values):
+            return self._sparse_log_votes(values)
         values = np.ascontiguousarray(values, dtype=np.float64)
         # exact, and keeps the digits of values whose unit is extreme
         _, exponents = np.frexp(values.max(axis=1, keepdims=True))
         votes = inner(np.ldexp(values, -exponents), self.votes, n_threads)
         with np.errstate(divide="ignore"):
             return np.log(votes) + exponents * np.log(2.0)
+
+    def _sparse_log_votes(self, values):
+        values = sparse.csr_array(values, dtype=np.float64)
+        _, exponents = np.frexp(values.max(axis=1).toarray())
+        each = np.repeat(exponents, np.diff(values.indptr))
+        parts = np.ldexp(values.data, -each), values.indices, values.indptr
+        votes = sparse.csr_array(parts, shape=values.shape) @ self.votes.T
+        with np.errstate(divide="ignore"):
+            return np.log(votes) + exponents[:, np.newaxis] * np.log(2.0)
 
     def log_normaliser(self, n_features):
         return 0.0  # nothing is known of the kernel's integral

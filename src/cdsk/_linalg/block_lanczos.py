@@ -19,6 +19,7 @@ import numpy as np
 
 from cdsk._block import combine, inner
 from cdsk._linalg.dense import all_eigenpairs
+from cdsk._runtime import check_memory
 
 # Guards carried along, and the residual at which the first one counts as settled.
 GUARDS = 4
@@ -100,6 +101,11 @@ def leading_by_block_lanczos(
         logarithm of the residuals falls too slowly to reach that of tol in max_steps.
     """
     width = len(start)
+    check_memory(
+        2 * 8 * start.shape[1] * max(4 * width, _BASIS_SIZE),
+        "The basis of the spectral step, with its image,",
+        "Use fewer points or clusters.",
+    )
     basis = _orthonormal(start, (known,), n_threads)
     image = product(basis)
     # Q'AQ; only its new rows and columns are computed

@@ -1,0 +1,143 @@
+"""Stages, shares and the time left, on standard error alone."""
+
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+from sklearn.datasets import make_blobs
+
+from cdsk import CDSK, select_lambda
+from cdsk._progress import _PARTS, Progress
+
+ROUND = SimpleNamespace(
+    number=0,
+    merit=1.0,
+    trace=0.5,
+    n_support=7,
+    qp_gap=1e-5,
+    seconds=0.1,
+    accepted=False,
+)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that pass when the test says so."""
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+
+    def wait(seconds):
+        now[0] += seconds
+
+    return wait
+
+
+@pytest.fixture
+def without_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+
+
+def fit(**parameters):
+    X, _ = make_blobs(300, 3, centers=3, random_state=0)
+    return CDSK(3, random_state=0, **parameters).fit(X)
+
+
+def test_parts_sum_to_one():
+    assert sum(_PARTS.values()) == pytest.approx(1)
+
+
+def test_silence(capsys):
+    with Progress(0) as progress:
+        progress.stage("neighbours")
+        progress.share(0.5)
+        progress.round(ROUND)
+        assert progress.listener(print) is None
+    assert capsys.readouterr() == ("", "")
+
+
+def test_lines_tell_the_share_and_the_time_left(clock, capsys, without_tqdm):
+    with Progress(1) as progress:
+        progress.stage("representation")
+        clock(4)
+        progress.stage("kernels", "kernel 2 of 2", span=(0.5, 1.0))
+        clock(5)
+        progress.share(0.1)  # within ten seconds of the last line
+        clock(7)
+        progress.share(0.5)
+        progress.round(ROUND)
+    *lines, last = capsys.readouterr().err.splitlines()
+    # 5 % of representation, 15 % skipped, half of 60 % as if it were done
+    assert lines == [
+        "[CDSK]   0%  representation",
+        "[CDSK]  50%  kernel 2 of 2  (about 6 s left)",
+        "[CDSK]  65%  kernel 2 of 2  (about 11 s left)",
+    ]
+    assert last == "[CDSK] done in 16.0 s: representation 25%, kernels 75%"
+
+
+def test_it_never_goes_back(capsys, clock, without_tqdm):
+    with Progress(1) as progress:
+        for share in (0.5, 0.2, 0.9):
+            progress.stage("lam", span=(share, 1.0))
+    shares = [int(n) for n in re.findall(r"(\d+)%  lam", capsys.readouterr().err)]
+    assert len(shares) == 3
+    assert shares == sorted(shares)
+
+
+def test_rounds_are_for_two(capsys, without_tqdm):
+    with Progress(2) as progress:
+        progress.stage("winner")
+        progress.round(ROUND)
+    err = capsys.readouterr().err
+    assert "round  0  merit 1  trace 0.5  support 7  QP gap 1.0e-05" in err
+    assert "not accepted" in err
+
+
+def test_a_listener_tells_both(capsys, clock, without_tqdm):
+    shares = []
+    with Progress(1) as progress:
+        progress.stage("neighbours")
+        told = progress.listener(shares.append)
+        clock(20)
+        told(0.5)
+    assert shares == [0.5]
+    assert capsys.readouterr().err.count("neighbours  (about") == 1
+
+
+def test_an_error_is_not_called_done(capsys, without_tqdm):
+    with pytest.raises(ValueError, match="no"), Progress(1) as progress:
+        progress.stage("kernels")
+        raise ValueError("no")
+    assert "done" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_fit_goes_through_its_stages(capsys, monkeypatch, installed):
+    if installed:
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    silent = fit()
+    told = fit(verbose=1)
+    assert (told.labels_ == silent.labels_).all()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert ("|" in err) == installed  # a bar
+    stages = ["representation", "neighbours"]
+    stages += [f"kernel {i} of 6" for i in range(1, 7)]
+    places = [err.index(stage) for stage in [*stages, "the winner", "done in"]]
+    assert places == sorted(places)
+    assert "round" not in err
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_lam(capsys, monkeypatch, installed):
+    if not installed:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    X, _ = make_blobs(120, 2, centers=2, random_state=0)
+    select_lambda(X, 2, grid=[0.2], random_state=0, max_iter=2, verbose=2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "choice of lam" in err
+    assert "round  0" in err
