@@ -158,9 +158,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         Indices of the points with positive weight.
     strays_ : ndarray of shape (n_strays,)
         Indices of the points that have no similarity to any cluster, or next to none,
-        outliers mostly. They have the label of their nearest neighbour; with a precomputed kernel that
-        of the point most similar to them, or, if all are 0, of that with the largest
-        similarities.
+        outliers mostly. They have the label of their nearest neighbour; with a
+        precomputed kernel that of the point most similar to them, or, if all are 0, of
+        that with the largest similarities.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Spectral embedding with unit rows; fewer columns where there are fewer distinct
         points.
