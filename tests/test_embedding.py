@@ -7,6 +7,7 @@ from sklearn.datasets import make_blobs
 
 import cdsk
 import reference
+from cdsk._choices.candidates import find_candidates
 from cdsk._kernels.dense import DenseKernel, DenseSimilarity
 from cdsk._steps.eigen import TOLERANCE
 from cdsk._steps.embedding import spectral_step
@@ -136,3 +137,38 @@ def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
     assert sum(products) < 0.7 * cold
     np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
     assert subspace_angles(warm.vectors.T, first.vectors.T).max() < 1e-4
+
+
+def planar_kernel(X):
+    return find_candidates(
+        X,
+        kernel="rbf",
+        kernel_params=None,
+        psd=None,
+        bandwidth="auto",
+        n_neighbors=None,
+        n_threads=1,
+    )[0].kernel()
+
+
+def fringe_of(X, n_clusters):
+    kernel = planar_kernel(X)
+    similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
+    embedding = spectral_step(similarity, n_clusters, np.random.RandomState(0))
+    return np.flatnonzero(embedding.stray)
+
+
+def test_a_few_outliers_of_many_points_are_stray():
+    rng = np.random.RandomState(0)
+    near, far = rng.normal(size=(3000, 2)), rng.normal([30.0, 0.0], 0.5, size=(3, 2))
+    assert set(fringe_of(np.vstack([near, far]), 2)) >= {3000, 3001, 3002}
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_cluster_far_away_is_not(seed, spread):
+    """Though all its edges are weak where its points are far apart."""
+    rng = np.random.RandomState(seed)
+    large = rng.normal(size=(8000, 2))
+    small = rng.normal([0.0, 30.0], spread, size=(60, 2))
+    assert np.sum(fringe_of(np.vstack([large, small]), 2) >= 8000) < 40

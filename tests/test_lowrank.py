@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import KNeighborsTransformer
 
 import cdsk
 import reference
@@ -326,6 +327,7 @@ def test_a_kernel_that_is_not_of_low_rank_is_told_of(rng, monkeypatch):
             "expected bandwidth to be a number, or .* got 'local'",
         ),
         ({"n_neighbors": 5}, "expected n_neighbors to be None, got 5"),
+        ({"neighbors": KNeighborsTransformer()}, "expected neighbors to be None, got"),
         ({"psd": False}, "expected psd to be None or True, got False"),
     ],
 )

@@ -124,6 +124,14 @@ def test_a_group_is_a_point_with_its_strong_neighbours():
     np.testing.assert_array_equal(group, [0, 0, 0, 1, 1, 1])
 
 
+def test_an_edge_of_zero_joins_nobody():
+    starts, columns = np.int32([0, 2, 4, 6]), np.int32([1, 2, 0, 2, 0, 1])
+    values = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    group, count = aggregate(starts, columns, values, 0.5)
+    assert count == 1
+    np.testing.assert_array_equal(group, [0, 0, -1])
+
+
 @pytest.mark.parametrize("side", [20, 45])
 def test_it_is_close_to_the_inverse_on_a_grid(side):
     """M L has eigenvalues between two numbers that hardly depend on the size."""

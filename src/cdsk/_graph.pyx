@@ -213,13 +213,17 @@ def aggregate(
                 j = columns[entry]
                 if not free:
                     break
-                if j != i and values[entry] >= strength * fmin(largest[i], largest[j]):
+                if j != i and values[entry] > 0.0 and (
+                    values[entry] >= strength * fmin(largest[i], largest[j])
+                ):
                     free = group[j] < 0
             if free:
                 group[i] = count
                 for entry in range(starts[i], starts[i + 1]):
                     j = columns[entry]
-                    if values[entry] >= strength * fmin(largest[i], largest[j]):
+                    if values[entry] > 0.0 and (
+                        values[entry] >= strength * fmin(largest[i], largest[j])
+                    ):
                         group[j] = count
                 count += 1
     seeded = group.copy()
@@ -230,7 +234,7 @@ def aggregate(
                 continue
             best = -1
             for entry in range(starts[i], starts[i + 1]):
-                if seeded[columns[entry]] >= 0 and (
+                if values[entry] > 0.0 and seeded[columns[entry]] >= 0 and (
                     best < 0 or values[entry] > values[best]
                 ):
                     best = entry

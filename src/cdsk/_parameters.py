@@ -114,6 +114,7 @@ def _check_approximation(model):
             "a number, or a rule for one bandwidth",
         ),
         ("n_neighbors", model.n_neighbors, model.n_neighbors is not None, "None"),
+        ("neighbors", model.neighbors, model.neighbors is not None, "None"),
         ("psd", model.psd, model.psd is not None and not model.psd, "None or True"),
     ):
         if refused:

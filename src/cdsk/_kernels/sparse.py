@@ -225,6 +225,11 @@ class SparseSimilarity(Similarity):
         weak = _WEAK * np.median(self.degrees)
         _, group = self._joined_above(np.full(self.n, weak))
         fringe = (np.bincount(group)[group] < fewest) & ~self.isolated
+        # a cluster of weak edges alone is one, if it is large enough
+        count, component = self.components()
+        has_more = np.zeros(count, dtype=bool)
+        has_more[component[~fringe]] = True
+        fringe &= (has_more | (np.bincount(component) < fewest))[component]
         if not 0 < np.count_nonzero(fringe) <= _LARGEST_FRINGE * self.n:
             return self
         rest = self._kernel.restricted_to(~fringe)

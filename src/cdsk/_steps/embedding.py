@@ -22,8 +22,9 @@ from cdsk._linalg.block_lanczos import Eigenpairs
 from cdsk._linalg.dense import fixed_sign
 from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
 
-# Fewer points than this part of the mean cluster are no cluster.
-_SMALLEST_GROUP = 0.005
+# Fewer points than this part of the mean cluster are no cluster, unless there are so
+# many: those have neighbours enough among themselves.
+_SMALLEST_GROUP, _LARGE_GROUP = 0.005, 21
 
 
 @dataclass
