@@ -9,7 +9,8 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-large asv bench-check sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-large asv bench-check \
+    sdist clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -24,18 +25,14 @@ test: $(VENV)/tools  ## run the fast tests against the installed package
 test-slow: $(VENV)/tools  ## the same with larger problems
 	$(PYTEST) -m slow
 
-# What meets compiled code directly.
-CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded block dense eigen embedding \
-    exported_names graph indefinite kernel lowrank multilevel neighbours smo sparse votes \
-    weights))
-
-test-checks: ## build a second time with bounds checks on and run the core tests
-	$(MAKE) .venv-checks/tools VENV=.venv-checks \
-	    BUILD_OPTIONS=-Csetup-args=-Dchecks=true
-	.venv-checks/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(CORE_TESTS)
+test-checks: ## build a second time with bounds checks on and run the fast tests
+	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true
 
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
+CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded block dense eigen embedding \
+    exported_names graph indefinite kernel lowrank multilevel neighbours smo sparse votes \
+    weights))
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 

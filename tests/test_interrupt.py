@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
     ("n", "d", "seconds"),
     [
         *((8000, 10, seconds) for seconds in (0.3, 1, 3)),
-        *((20_000, 30, seconds) for seconds in (1, 3, 8)),
+        *((20_000, 30, seconds) for seconds in (1, 3, 8, 20)),
         *((300_000, 2, seconds) for seconds in (1, 3, 8, 20)),
     ],
 )
@@ -36,7 +36,7 @@ def test_fit(rng, interrupt_after, n, d, seconds):
     ("n", "d", "seconds"),
     [
         *((8000, 10, seconds) for seconds in (0.3, 1, 3)),
-        *((20_000, 30, seconds) for seconds in (1, 3, 8)),
+        *((20_000, 30, seconds) for seconds in (1, 3, 8, 20)),
     ],
 )
 def test_suggest_n_clusters(rng, interrupt_after, n, d, seconds):

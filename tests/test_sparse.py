@@ -96,9 +96,9 @@ def test_diagonal_is_raised_no_more_than_needed(seed):
     kernel = truncated(X, 8, factor=3.0)
     smallest = np.linalg.eigvalsh(kernel.matrix.toarray())[0]
     assert smallest < -1.2
-    # found to 1e-2 of the largest row sum, and raised by as much more
+    # found to 1e-3 of the largest row sum, and raised by as much more
     excess = kernel.diagonal[0] + smallest
-    assert 0 <= excess <= 2e-2 * kernel.row_sums.max()
+    assert 0 <= excess <= 2e-3 * kernel.row_sums.max()
 
 
 def test_diagonal_of_a_dominant_kernel_is_one():
@@ -118,7 +118,7 @@ def test_all_neighbours_give_the_full_kernel(rng, local):
     )
     if not local:  # semi-definite as it is, and 1 up to what is added for safety
         np.testing.assert_allclose(
-            kernel.diagonal, 1, atol=2e-2 * kernel.row_sums.max()
+            kernel.diagonal, 1, atol=2e-3 * kernel.row_sums.max()
         )
 
 

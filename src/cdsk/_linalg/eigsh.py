@@ -42,7 +42,7 @@ _SMALL = 32
 _BELOW = 4.0
 
 # Accuracy of a single eigenvalue, and products for it.
-_ROUGH = 1e-2
+_ROUGH = 1e-3
 _MOST_ROUGH_PRODUCTS = 1000
 
 
@@ -133,7 +133,7 @@ def _search(product, start, k, tol, basis, max_products, n_threads):
 
 
 def largest_eigenvalue(product, bound, n, n_threads):
-    """The largest eigenvalue of an operator, or up to a hundredth of ``bound`` more.
+    """The largest eigenvalue of an operator, or up to a thousandth of ``bound`` more.
 
     ``bound`` is one of the magnitude of all eigenvalues, as a largest row sum.
     """
