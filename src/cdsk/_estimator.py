@@ -26,6 +26,7 @@ from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch
 from cdsk._parameters import GIVEN, check_parameters
+from cdsk._points import Points
 from cdsk._progress import Progress
 from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
@@ -325,7 +326,6 @@ class CDSK(ClusterMixin, BaseEstimator):
             raise
 
     def _fit(self, X, progress):
-        given = X
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
         n_clusters, only_copies = self._possible_clusters(X)
@@ -335,9 +335,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         progress.stage("representation")
         representation = self._represent(X, rng, n_threads)
         X = representation.transform(X, n_threads)
-        if X is given and self.kernel != "precomputed":
-            # the model keeps its points, whatever becomes of the caller's array
-            X = X.copy()
+        # copies: the model keeps its points, whatever becomes of the caller's array
+        given = self.kernel in GIVEN
+        points = Points.as_given(X) if given else Points.near_together(X)
         lam, lambda_choice = self.lam, None
         if isinstance(lam, str):
             progress.stage("lam", "choice of lam")
@@ -347,7 +347,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
             lam = lambda_choice.lam
         progress.stage("neighbours")
-        candidates = self._candidates(X, rng, n_threads, progress)
+        candidates = self._candidates(points.X, rng, n_threads, progress)
         if n_clusters < self.n_clusters:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
@@ -364,9 +364,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         def label(kernel, fit):
             if only_copies:
-                return in_order_of_appearance(
-                    np.unique(X, axis=0, return_inverse=True)[1]
-                )
+                return np.unique(points.X, axis=0, return_inverse=True)[1].ravel()
             return self._label(kernel, fit, rng)
 
         for i, candidate in enumerate(candidates):
@@ -377,7 +375,10 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
             kernel = candidate.kernel()
             if weights is None:  # from the points alone, which all kernels share
-                weights = first_weights(kernel, lam, self.init)
+                init = self.init
+                if not isinstance(init, str):
+                    init = points.from_rows(np.asarray(init))
+                weights = first_weights(kernel, lam, init)
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
             fit = self._alternate(
@@ -406,19 +407,23 @@ class CDSK(ClusterMixin, BaseEstimator):
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
 
         progress.stage("margins")
-        self.labels_ = labels
-        self.weights_ = fit.weights
-        self.support_ = np.flatnonzero(fit.weights)
-        self.strays_ = np.flatnonzero(fit.embedding.stray)
-        self.embedding_ = np.ascontiguousarray(fit.embedding.vectors.T)
+        of_rows = points.to_rows
+        self.labels_ = in_order_of_appearance(of_rows(labels))
+        labels = points.from_rows(self.labels_)
+        self.weights_ = of_rows(fit.weights)
+        self.support_ = np.flatnonzero(self.weights_)
+        self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray))
+        self.embedding_ = of_rows(fit.embedding.vectors.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
-        self.margins_, self.typicality_ = leave_one_out(kernel, labels, fit.weights)
+        margins, typicality = leave_one_out(kernel, labels, fit.weights)
+        self.margins_, self.typicality_ = of_rows(margins), of_rows(typicality)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.complaint is None
         self.qp_gap_ = fit.qp_gap
         self.kernel_ = candidate.description
-        self.bandwidth_ = candidate.bandwidth
+        bandwidth = candidate.bandwidth
+        self.bandwidth_ = of_rows(bandwidth) if np.ndim(bandwidth) else bandwidth
         self.lam_ = float(lam)
         self.choice_ = choice
         self.approximation_ = kernel.approximation
@@ -431,6 +436,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
+        points.X = None  # the candidate has it
+        self._points = points
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:
@@ -557,10 +564,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "labels_")
         K = self._kernel_of(X).as_array()
+        labels, weights = map(self._points.from_rows, (self.labels_, self.weights_))
         with one_thread_if_forked():
-            return generalization_bound(
-                K, self.labels_, self.weights_, gamma=gamma, delta=delta
-            )
+            return generalization_bound(K, labels, weights, gamma=gamma, delta=delta)
 
     @said_in_words("The similarity of so many points")
     def similarity_operator(self, X: ArrayLike | None = None) -> LinearOperator:
@@ -580,11 +586,15 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "labels_")
         kernel = self._kernel_of(X)
-        similarity = kernel.similarity(self.weights_, kernel.n * self.lam_)
+        points = self._points
+        weights = points.from_rows(self.weights_)
+        similarity = kernel.similarity(weights, kernel.n * self.lam_)
 
         def product(columns):
-            vectors = np.ascontiguousarray(columns.reshape(kernel.n, -1).T, dtype=float)
-            return similarity.normalised_product(vectors).T.reshape(columns.shape)
+            columns = np.asarray(columns, dtype=float)
+            vectors = points.from_rows(columns.reshape(kernel.n, -1)).T
+            image = similarity.normalised_product(np.ascontiguousarray(vectors))
+            return points.to_rows(image.T).reshape(columns.shape)
 
         return LinearOperator(
             (kernel.n, kernel.n), matvec=product, matmat=product, dtype=np.float64

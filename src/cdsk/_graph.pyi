@@ -1,12 +1,15 @@
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Floats = TypeVar("Floats", NDArray[np.float32], NDArray[np.float64])
 Index = NDArray[np.int32] | NDArray[np.int64]
 
 def product(
-    starts: Index, columns: Index, values: Array, block: Array, n_threads: int
-) -> Array: ...
+    starts: Index, columns: Index, values: Floats, block: Floats, n_threads: int
+) -> Floats: ...
 def similarity(
     starts: Index,
     columns: Index,
@@ -24,3 +27,12 @@ def components(
 def aggregate(
     starts: Index, columns: Index, values: Array, strength: float
 ) -> tuple[NDArray[np.intc], int]: ...
+def coarsened(
+    starts: Index,
+    columns: Index,
+    values: Array,
+    group: NDArray[np.intc],
+    root: Array,
+    count: int,
+    n_threads: int,
+) -> tuple[Array, Index, Index]: ...

@@ -6,6 +6,7 @@
     similarity(...)   S of a kernel matrix and weights
     components(...)   points that edges above a bound join
     aggregate(...)    groups of strongly joined neighbours
+    coarsened(...)    the matrix between such groups
 
 A row is summed by one thread in the order of its entries: the result does not depend on
 the number of threads.
@@ -13,7 +14,8 @@ the number of threads.
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from cython.parallel cimport prange
+from cython cimport floating
+from cython.parallel cimport prange, threadid
 from libc.math cimport fmax, fmin
 
 from cdsk._threads cimport useful_threads
@@ -37,44 +39,47 @@ cdef int listen(Py_ssize_t visited) except -1 nogil:
 
 
 cdef void multiply_row(
-    const index* columns, const double* values, Py_ssize_t count,
-    const double* block, Py_ssize_t m, double* out,
+    const index* columns, const floating* values, Py_ssize_t count,
+    const floating* block, Py_ssize_t m, floating* out,
 ) noexcept nogil:
-    """Eight columns at a time, whose sums stay in registers, then one by one."""
-    cdef double[8] sums
-    cdef Py_ssize_t entry, column, first = 0
-    cdef const double* source
-    cdef double value
-    while first + 8 <= m:
+    """Eight columns at a time, whose sums stay in registers, then the rest."""
+    cdef floating[8] sums
+    cdef Py_ssize_t entry, column, first = 0, rest
+    cdef const floating* source
+    cdef floating value
+    while first < m:
+        rest = min(8, m - first)
         for column in range(8):
             sums[column] = 0.0
-        for entry in range(count):
-            value = values[entry]
-            source = block + columns[entry] * m + first
-            for column in range(8):
-                sums[column] += value * source[column]
-        for column in range(8):
+        if rest == 8:
+            for entry in range(count):
+                value = values[entry]
+                source = block + columns[entry] * m + first
+                for column in range(8):
+                    sums[column] += value * source[column]
+        else:
+            for entry in range(count):
+                value = values[entry]
+                source = block + columns[entry] * m + first
+                for column in range(rest):
+                    sums[column] += value * source[column]
+        for column in range(rest):
             out[first + column] = sums[column]
-        first += 8
-    for column in range(first, m):
-        value = 0.0
-        for entry in range(count):
-            value += values[entry] * block[columns[entry] * m + column]
-        out[column] = value
+        first += rest
 
 
 def product(
     const index[::1] starts,      # (n_rows + 1,) in, CSR
     const index[::1] columns,     # (n_entries,) in
-    const double[::1] values,     # (n_entries,) in
-    const double[:, ::1] block,   # (n_columns, m) in
+    const floating[::1] values,   # (n_entries,) in
+    const floating[:, ::1] block,  # (n_columns, m) in
     int n_threads,
 ):
     """Return the matrix times the columns of the block (n_rows, m)."""
     cdef Py_ssize_t n = starts.shape[0] - 1, m = block.shape[1]
     cdef Py_ssize_t i, begin, end, strip
     cdef double work
-    cdef double[:, ::1] out = np.zeros((n, m))
+    cdef floating[:, ::1] out = np.zeros((n, m), np.asarray(block).dtype)
     if n == 0 or m == 0 or values.shape[0] == 0:
         return np.asarray(out)
     work = <double> values.shape[0] * m / n
@@ -241,3 +246,98 @@ def aggregate(
             # a strong neighbour has a group, or the point would have one
             group[i] = seeded[columns[best]]
     return np.asarray(group), count
+
+
+cdef index sum_row(
+    const index* starts, const index* columns, const double* values,
+    const int* group, const double* root,
+    const int* members, Py_ssize_t n_members,
+    index* place, index first, index* out_columns, double* out_values,
+) noexcept nogil:
+    """Sum the rows of a group; return where the sums end, which begin at ``first``.
+
+    ``place`` (n_groups,) says where in this row the entry of a group is, if that is not
+    before ``first``. Without ``out_values`` entries are counted only.
+    """
+    cdef Py_ssize_t member, i, entry
+    cdef int other
+    cdef index end = first
+    for member in range(n_members):
+        i = members[member]
+        for entry in range(starts[i], starts[i + 1]):
+            other = group[columns[entry]]
+            if other < 0:
+                continue
+            if place[other] < first:
+                place[other] = end
+                if out_values != NULL:
+                    out_columns[end] = other
+                    out_values[end] = 0.0
+                end += 1
+            if out_values != NULL:
+                out_values[place[other]] += values[entry] * (
+                    root[i] * root[columns[entry]]
+                )
+    return end
+
+
+def coarsened(
+    const index[::1] starts,      # (n + 1,) in, CSR
+    const index[::1] columns,     # (n_entries,) in
+    const double[::1] values,     # (n_entries,) in
+    const int[::1] group,         # (n,) in, -1: none
+    const double[::1] root,       # (n,) in
+    Py_ssize_t count,
+    int n_threads,
+):
+    """Return the CSR parts of the matrix sum_{i in G, j in H} r_i r_j v_ij.
+
+    The entries of a row are in the order in which their first parts come.
+    """
+    cdef Py_ssize_t n = starts.shape[0] - 1, row, thread, begin, end
+    cdef Py_ssize_t step = max(1, count * SLICE // max(n, 1))
+    cdef int threads = useful_threads(n_threads, values.shape[0])
+    of_all = np.asarray(group)
+    sizes = np.bincount(of_all[of_all >= 0], minlength=count)
+    cdef int[::1] bounds = np.append(0, np.cumsum(sizes)).astype(np.intc)
+    cdef int[::1] members = np.argsort(of_all, kind="stable")[n - sum(sizes) :].astype(
+        np.intc
+    )
+    integer = np.asarray(starts).dtype
+    cdef index[::1] ends = np.zeros(threads, integer)
+    cdef index[:, ::1] place = np.full((threads, count), -1, integer)
+    cdef index[::1] out_starts = np.zeros(count + 1, integer)
+    cdef index[::1] out_columns
+    cdef double[::1] out_values
+    if members.shape[0] == 0 or values.shape[0] == 0:
+        return np.empty(0), np.empty(0, integer), np.asarray(out_starts)
+    # once to count the entries of every row, once to sum them; each thread meets its
+    # rows in ascending order
+    for begin in range(0, count, step):
+        end = min(begin + step, count)
+        for row in prange(begin, end, nogil=True, schedule="static",
+                          num_threads=threads):
+            thread = threadid()
+            out_starts[row + 1] = -ends[thread]
+            ends[thread] = sum_row(
+                &starts[0], &columns[0], &values[0], &group[0], &root[0],
+                &members[0] + bounds[row], bounds[row + 1] - bounds[row],
+                &place[thread, 0], ends[thread], NULL, NULL,
+            )
+            out_starts[row + 1] += ends[thread]
+        PyErr_CheckSignals()
+    np.cumsum(out_starts, out=np.asarray(out_starts))
+    out_columns = np.empty(out_starts[count], integer)
+    out_values = np.empty(out_starts[count])
+    place[:] = -1
+    for begin in range(0, count if out_starts[count] else 0, step):
+        end = min(begin + step, count)
+        for row in prange(begin, end, nogil=True, schedule="static",
+                          num_threads=threads):
+            sum_row(
+                &starts[0], &columns[0], &values[0], &group[0], &root[0],
+                &members[0] + bounds[row], bounds[row + 1] - bounds[row],
+                &place[threadid(), 0], out_starts[row], &out_columns[0], &out_values[0],
+            )
+        PyErr_CheckSignals()
+    return np.asarray(out_values), np.asarray(out_columns), np.asarray(out_starts)

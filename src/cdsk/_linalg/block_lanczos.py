@@ -106,10 +106,10 @@ def leading_by_block_lanczos(
         "The basis of the spectral step, with its image,",
         "Use fewer points or clusters.",
     )
-    basis = _orthonormal(start, (known,), n_threads)
-    image = product(basis)
+    first = _orthonormal(start, (known,), n_threads)
+    basis, image = _Rows(first), _Rows(product(first))
     # Q'AQ; only its new rows and columns are computed
-    projected = inner(basis, image, n_threads)
+    projected = inner(first, image.filled, n_threads)
     n_products = 1
     while True:
         # the images of preconditioned residuals are of no use
@@ -118,14 +118,17 @@ def leading_by_block_lanczos(
         stride = 4 if hard else 1
 
         values, rotation = all_eigenpairs(projected)
-        restart = len(basis) + stride * width > most
+        restart = basis.count + stride * width > most
         kept = max(width, most // 2) if restart else width
         rotation = np.ascontiguousarray(rotation[:, :kept])
-        vectors = combine(rotation, basis, n_threads)
-        images = combine(rotation, image, n_threads)
+        vectors = combine(rotation, basis.filled, n_threads)
+        images = combine(rotation, image.filled, n_threads)
         values = values[:kept]
         if restart:
-            basis, image, projected = vectors, images, np.diag(values)
+            projected = np.diag(values)
+            basis.count = image.count = 0
+            basis.append(vectors)
+            image.append(images)
         values, vectors = values[:width], vectors[:width]
         residuals = images[:width] - values[:, np.newaxis] * vectors
         norms = _norms(residuals, values)
@@ -141,17 +144,38 @@ def leading_by_block_lanczos(
         if precondition is not None:
             block = precondition(block)
         for _ in range(stride):
-            block = _orthonormal(block, (known, basis), n_threads)
+            block = _orthonormal(block, (known, basis.filled), n_threads)
             if not len(block):
                 break
-            basis = np.concatenate([basis, block])
+            basis.append(block)
             block = product(block)
-            image = np.concatenate([image, block])
-            projected = _bordered(projected, inner(basis, block, n_threads))
+            image.append(block)
+            projected = _bordered(projected, inner(basis.filled, block, n_threads))
             n_products += 1
         if n_products == so_far:  # the space is exhausted
             break
     return Eigenpairs(values[:k], vectors[:k], norms[:k], n_products)
+
+
+class _Rows:
+    """Rows that are appended a few at a time, in room that doubles."""
+
+    def __init__(self, first):
+        self._room = first
+        self.count = len(first)
+
+    @property
+    def filled(self):
+        return self._room[: self.count]
+
+    def append(self, block):
+        end = self.count + len(block)
+        if end > len(self._room):
+            room = np.empty((2 * end, block.shape[1]))
+            room[: self.count] = self.filled
+            self._room = room
+        self._room[self.count : end] = block
+        self.count = end
 
 
 def _bordered(matrix, last):

@@ -25,8 +25,11 @@ makes dense coarse graphs where there are many features.
 import numpy as np
 from scipy import sparse
 
-from cdsk._graph import aggregate, product
+from cdsk._graph import aggregate, coarsened, product
 from cdsk._linalg.banded import BandOrder
+
+# What an approximation is made of: half as much to read as float64.
+_PRECISION = np.float32
 
 # Of an edge, relative to the largest ones of its ends, to be inside a group.
 _STRENGTH = 0.5
@@ -36,6 +39,10 @@ _DAMPING = 2.0 / 3.0
 
 # Operations of a factorisation that ends the coarsening: much less than the rest.
 _FEW_OPERATIONS = 1e9
+
+# Up to so many points there may be nothing to coarsen. Beyond the second number a
+# factorisation is not thought of: to find the width of its band costs more.
+_FEW_POINTS, _MANY_POINTS = 1000, 20_000
 
 # A level that keeps more than this part of the points is of no use.
 _LEAST_REDUCTION = 0.8
@@ -47,28 +54,34 @@ class _Level:
     def __init__(self, matrix, shift, n_threads):
         self.matrix = matrix
         self.n_threads = n_threads
-        self.laplacian_diagonal = (1.0 + shift) - matrix.diagonal()
-        self.jacobi = (_DAMPING / self.laplacian_diagonal)[:, np.newaxis]
-        self.shift = shift
+        diagonal = (1.0 + shift) - matrix.diagonal()
+        self.jacobi = (_DAMPING / diagonal)[:, np.newaxis].astype(_PRECISION)
+        self._scale = _PRECISION(1.0 + shift)
+        self._values = matrix.data.astype(_PRECISION)
 
     def residual(self, right, x):
         """The residual right - L x."""
         A = self.matrix
-        image = product(A.indptr, A.indices, A.data, x, self.n_threads)
-        return right - (1.0 + self.shift) * x + image
+        image = product(A.indptr, A.indices, self._values, x, self.n_threads)
+        image -= self._scale * x
+        image += right
+        return image
 
-    def groups(self, degrees):
-        """Prolongation from the graph of groups, and its degrees."""
+    def coarsen(self, degrees):
+        """Make the ``way`` from groups to points; return their matrix and degrees."""
         A = self.matrix
-        group, count = aggregate(A.indptr, A.indices, A.data, _STRENGTH)
+        parts = A.indptr, A.indices, A.data
+        group, count = aggregate(*parts, _STRENGTH)
         joined = group >= 0
         total = np.bincount(group[joined], weights=degrees[joined], minlength=count)
         root = np.zeros(len(group))
         root[joined] = np.sqrt(degrees[joined] / total[group[joined]])
         places = np.where(joined, group, 0).astype(A.indices.dtype)
         starts = np.arange(len(group) + 1, dtype=A.indices.dtype)
-        shape = len(group), count
-        return sparse.csr_array((root, places, starts), shape=shape), total
+        way = root.astype(_PRECISION), places, starts
+        self.way = sparse.csr_array(way, shape=(len(group), count))
+        between = coarsened(*parts, group, root, count, self.n_threads)
+        return sparse.csr_array(between, shape=(count, count)), total
 
 
 class Multilevel:
@@ -78,44 +91,34 @@ class Multilevel:
     """
 
     def __init__(self, matrix, degrees, shift, n_threads):
-        self._levels: list[_Level] = []
-        self._ways: list[sparse.csr_array] = []
-        while True:
-            level = _Level(matrix, shift, n_threads)
-            self._levels.append(level)
-            order = BandOrder(matrix) if self._ways or len(degrees) < 1000 else None
-            if order is not None and order.operations <= _FEW_OPERATIONS:
+        self._levels = [_Level(matrix, shift, n_threads)]
+        order = BandOrder(matrix) if len(degrees) < _FEW_POINTS else None
+        while order is None or order.operations > _FEW_OPERATIONS:
+            n = matrix.shape[0]
+            matrix, degrees = self._levels[-1].coarsen(degrees)
+            if matrix.shape[0] > _LEAST_REDUCTION * n:
                 break
-            way, degrees = level.groups(degrees)
-            if way.shape[1] > _LEAST_REDUCTION * way.shape[0]:
-                break
-            self._ways.append(way)
-            matrix = _symmetric(way.T @ (matrix @ way))
+            self._levels.append(_Level(matrix, shift, n_threads))
+            if matrix.shape[0] <= _MANY_POINTS:
+                order = BandOrder(matrix)
         self._solve = None
         if order is not None and order.is_cheap:
-            self._solve = order.factorise(1.0 + shift, -matrix.data)
+            self._solve = order.factorise(1.0 + shift, -self._levels[-1].matrix.data)
 
     def __call__(self, vectors):
         """Apply it to each row of an (m, n) array."""
-        block = self._cycle(np.ascontiguousarray(vectors.T), 0)
-        return np.ascontiguousarray(block.T)
+        block = self._cycle(np.ascontiguousarray(vectors.T, dtype=_PRECISION), 0)
+        return np.ascontiguousarray(block.T, dtype=np.float64)
 
     def _cycle(self, right, depth):
         level = self._levels[depth]
-        if depth == len(self._ways):
+        if depth == len(self._levels) - 1:
             if self._solve is None:
                 return level.jacobi * right
-            return self._solve(np.ascontiguousarray(right.T)).T
-        way = self._ways[depth]
+            exact = self._solve(np.ascontiguousarray(right.T, dtype=np.float64))
+            return exact.T.astype(_PRECISION)
         x = level.jacobi * right
-        coarse = np.ascontiguousarray(way.T @ level.residual(right, x))
-        x = x + way @ self._cycle(coarse, depth + 1)
-        return x + level.jacobi * level.residual(right, x)
-
-
-def _symmetric(matrix):
-    """CSR with sorted rows, exactly symmetric."""
-    matrix = matrix.tocsr()
-    matrix = (0.5 * (matrix + matrix.T)).tocsr()
-    matrix.sort_indices()
-    return matrix
+        coarse = np.ascontiguousarray(level.way.T @ level.residual(right, x))
+        x += level.way @ self._cycle(coarse, depth + 1)
+        x += level.jacobi * level.residual(right, x)
+        return x
