@@ -126,7 +126,14 @@ def test_graph_as_data_gives_the_labels_of_our_own_search(blobs):
     np.testing.assert_array_equal(
         model.predict(transformer.transform(new)), own.predict(new)
     )
-    assert "a given graph" in " ".join(model.report().split())
+    report = " ".join(model.report().split())
+    assert "a given graph" in report
+    assert f"{len(blobs)} points, given by their distances to their" in report
+
+
+def test_a_sample_of_a_graph_has_other_neighbours(blobs):
+    with pytest.raises(ValueError, match="needs points, as samples have other neigh"):
+        select_lambda(distance_graph(blobs, 20), 3, kernel="precomputed_neighbors")
 
 
 def test_votes_are_those_of_the_definition(rng, blobs):

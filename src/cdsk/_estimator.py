@@ -832,7 +832,7 @@ def select_lambda(
             "select_lambda chooses lam and does not take it; use grid for the values "
             "to choose from."
         )
-    model = CDSK(n_clusters, random_state=random_state, **parameters)
+    model = CDSK(n_clusters, lam="auto", random_state=random_state, **parameters)
     X = model._check_all(X)
     if not isinstance(model.init, str):
         check_simplex_point(model.init, X.shape[0], 1.0, "init")

@@ -78,8 +78,13 @@ def _section(title, paragraphs):
 
 def _data(model):
     n, d = len(model.labels_), model.n_features_in_
-    if model.params_["kernel"] == "precomputed":
-        yield f"{n} points, given by their kernel matrix"
+    given = {
+        "precomputed": "kernel matrix",
+        "precomputed_neighbors": "distances to their neighbours",
+    }
+    kernel = model.params_["kernel"]
+    if isinstance(kernel, str) and kernel in given:
+        yield f"{n} points, given by their {given[kernel]}"
         return
     representation = model.representation_
     m = representation.n_components

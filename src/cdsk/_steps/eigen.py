@@ -72,7 +72,8 @@ _MOST_SOLVES = 1000
 def leading_eigenpairs(similarity, known, k, *, solver, rng, tol=TOLERANCE, start=None):
     """The k leading ``Eigenpairs`` beyond the ``known`` vectors.
 
-    ``start`` are those of a similar problem.
+    ``start`` are those of a similar problem. ARPACK, and LAPACK, find them as well as
+    they can do whatever ``tol``: more costs them little.
     """
     n = similarity.n
     if solver == "dense" or n <= DENSE_SIZE or len(known) + k > DENSE_PART * n:
