@@ -15,6 +15,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 
+@pytest.fixture(scope="session")
+def in_point_order():
+    """Put rows in the order of the points of a fit, which then are the rows."""
+
+    def ordered(X):
+        from cdsk._points import Points
+
+        points = Points.distinct(X)
+        return points.near_together(points.X).X
+
+    return ordered
+
+
 @pytest.fixture
 def interrupt_after():
     """``with interrupt_after(seconds):`` sends this process a Ctrl-C.

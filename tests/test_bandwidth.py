@@ -90,7 +90,8 @@ def test_equal_distances_and_duplicates_are_named():
     with pytest.raises(ValueError, match="more than half of all pairs are duplicates"):
         bandwidth_from_data(many, "median")
     # the distance to the only other point
-    assert bandwidth_from_data(many, "neighbour") == pytest.approx(np.sqrt(2) / 2)
+    model = CDSK(2, bandwidth="neighbour").fit(many)
+    assert model.bandwidth_ == pytest.approx(np.sqrt(2) / 2)
 
 
 @pytest.mark.parametrize("rule", ["auto", *RULES, 1.5])

@@ -114,7 +114,8 @@ def test_transformer_gives_the_labels_of_our_own_search(blobs, transformer):
     np.testing.assert_array_equal(again.predict(new), own.predict(new))
 
 
-def test_graph_as_data_gives_the_labels_of_our_own_search(blobs):
+def test_graph_as_data_gives_the_labels_of_our_own_search(blobs, in_point_order):
+    blobs = in_point_order(blobs)
     own = CDSK(3, random_state=0, max_iter=2, n_init=2).fit(blobs)
     transformer = KNeighborsTransformer(n_neighbors=20)
     graph = transformer.fit_transform(blobs)

@@ -381,20 +381,6 @@ def test_order_of_the_array_in_memory_does_not_matter(rng, d):
     )
 
 
-def test_where_all_are_duplicates_distinct_points_count(rng):
-    points = rng.normal(size=(30, 2))
-    X = np.repeat(points, 9, axis=0)
-    found, distinct = Neighbours(X, 8), Neighbours(points, 8)
-    assert found.k == 72
-    np.testing.assert_array_equal(found.own_scales, np.repeat(distinct.own_scales, 9))
-    np.testing.assert_array_equal(found.scales_of(X), found.scales)
-    # 8 copies, then all 9 of each neighbour; of the last one there are 8
-    np.testing.assert_array_equal(found.distances[:, :8], 0)
-    np.testing.assert_array_equal(
-        found.distances[:, 8::9], np.repeat(distinct.distances, 9, axis=0)
-    )
-
-
 @pytest.mark.parametrize("d", [3, 9])
 def test_no_new_points_have_no_neighbours(rng, d):
     X = rng.normal(size=(30, d))

@@ -325,7 +325,7 @@ def test_cells_are_means_of_the_normalised_similarity(explained):
     np.testing.assert_array_equal(np.diff(borders), np.bincount(model.labels_))
     assert set(borders) <= set(edges)
 
-    K = np.array(model._kernel_of(X).as_array())
+    K = model._points.between_rows(model._kernel_of(X).as_array())
     np.fill_diagonal(K, 0.0)
     a = model.weights_
     factor = a[:, np.newaxis] + a - len(a) * model.lam_ * np.outer(a, a)

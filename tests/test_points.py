@@ -3,17 +3,27 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
-from cdsk import CDSK
-from cdsk._points import Points
+from cdsk import CDSK, select_lambda
+from cdsk import _points as module
+from cdsk._choices.candidates import find_candidates
+from cdsk._choices.partition import choose
+from cdsk._explain.margins import leave_one_out
+from cdsk._points import Points, first_of_equal_rows
+from cdsk._steps.embedding import spectral_step
+
+
+def in_order(X):
+    points = Points.distinct(X)
+    return points.near_together(points.X)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_points_are_rows_in_another_order(dtype):
     X = np.random.default_rng(0).normal(size=(500, 3)).astype(dtype)
-    points = Points.near_together(X)
+    points = in_order(X)
     assert points.X.dtype == dtype
     np.testing.assert_array_equal(np.sort(points.row_of), np.arange(500))
     np.testing.assert_array_equal(points.X, points.from_rows(X))
@@ -22,7 +32,7 @@ def test_points_are_rows_in_another_order(dtype):
 
 def test_neighbours_come_near_each_other():
     X = np.random.default_rng(0).normal(size=(5000, 2))
-    points = Points.near_together(X)
+    points = in_order(X)
 
     def step(X):
         return np.median(np.linalg.norm(np.diff(X, axis=0), axis=1))
@@ -48,12 +58,10 @@ def test_a_fit_speaks_of_rows(fitted):
     X, model = fitted
     shuffled = np.random.default_rng(1).permutation(len(X))
     other = CDSK(2, qp_tol=1e-8, random_state=0).fit(X[shuffled])
-    assert adjusted_rand_score(model.labels_[shuffled], other.labels_) == 1.0
-    assert other.labels_[0] == 0  # clusters are numbered as their rows come
-    np.testing.assert_allclose(other.bandwidth_, model.bandwidth_[shuffled])
-    for name in ("weights_", "typicality_", "margins_"):
+    for name in ("labels_", "weights_", "margins_", "bandwidth_", "embedding_"):
         ours, theirs = getattr(model, name)[shuffled], getattr(other, name)
-        np.testing.assert_allclose(theirs, ours, atol=1e-3 * ours.max(), err_msg=name)
+        np.testing.assert_array_equal(theirs, ours, err_msg=name)
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
 
 
 def test_first_weights_are_those_of_rows():
@@ -62,3 +70,247 @@ def test_first_weights_are_those_of_rows():
     first /= first.sum()
     model = CDSK(2, init=first, bandwidth=0.3, max_iter=0, random_state=0).fit(X)
     np.testing.assert_allclose(model.weights_, first)
+
+
+# ------------------------------------------------------------------ equal rows
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("collide", [False, True])
+def test_equal_rows_are_those_of_numpy(dtype, collide, monkeypatch):
+    if collide:
+        monkeypatch.setattr(module, "_hashes", lambda X: np.zeros(len(X), np.uint64))
+    X = np.random.default_rng(0).integers(-2, 3, size=(300, 3)).astype(dtype)
+    X[X == 0] *= -1  # -0.0 is 0.0
+    row_of, point_of = first_of_equal_rows(X)
+    distinct, first, inverse = np.unique(
+        X, axis=0, return_index=True, return_inverse=True
+    )
+    np.testing.assert_array_equal(np.sort(first), np.sort(row_of))
+    np.testing.assert_array_equal(X[row_of][point_of], X)
+    assert len(row_of) == len(distinct)
+    np.testing.assert_array_equal(first[inverse.ravel()], row_of[point_of])
+
+
+def test_small_whole_numbers_have_different_hashes():
+    X = np.array(np.meshgrid(*3 * [np.arange(30.0)])).reshape(3, -1).T
+    assert len(np.unique(module._hashes(np.ascontiguousarray(X)))) == len(X)
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    """Blobs whose rows come 0 to 4 times: the rows, and how often."""
+    X, _ = make_blobs(150, centers=3, cluster_std=1.2, random_state=3)
+    return X, np.random.default_rng(0).integers(0, 5, len(X))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bandwidth": 1.0},
+        {"bandwidth": "local"},
+        {"bandwidth": 2.0, "approximation": "lowrank"},
+        {"kernel": "laplacian"},
+        {"lam": "auto"},
+        {"init": "sparse"},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())) or "default",
+)
+def test_a_weight_is_a_number_of_rows(repeated, options):
+    X, times = repeated
+    options = {"random_state": 0, **options}
+    weighted = CDSK(3, **options).fit(X, sample_weight=times)
+    rows = np.repeat(np.arange(len(X)), times)
+    copied = CDSK(3, **options).fit(X[rows])
+    np.testing.assert_array_equal(weighted.labels_[rows], copied.labels_)
+    np.testing.assert_allclose(weighted.weights_[rows], copied.weights_, rtol=1e-12)
+    np.testing.assert_allclose(weighted.margins_[rows], copied.margins_, atol=1e-12)
+    np.testing.assert_allclose(
+        weighted.typicality_[rows], copied.typicality_, rtol=1e-12
+    )
+    np.testing.assert_allclose(copied.weights_.sum(), 1.0)
+    assert not weighted.weights_[times == 0].any()
+    new = X + 0.1
+    np.testing.assert_array_equal(weighted.predict(new), copied.predict(new))
+    np.testing.assert_allclose(
+        weighted.score_samples(new), copied.score_samples(new), rtol=1e-10
+    )
+
+
+def test_the_unit_of_weights_is_of_no_account(repeated):
+    X, times = repeated
+    one, ten = (
+        CDSK(3, random_state=0).fit(X, sample_weight=unit * (times + 1.0))
+        for unit in (1.0, 10.0)
+    )
+    np.testing.assert_array_equal(one.labels_, ten.labels_)
+    np.testing.assert_allclose(10 * ten.weights_, one.weights_, rtol=1e-9)
+
+
+def test_equal_rows_have_equal_labels(repeated):
+    X = np.round(repeated[0])
+    model = CDSK(3, random_state=0).fit(X)
+    _, inverse = np.unique(X, axis=0, return_inverse=True)
+    for point in range(inverse.max() + 1):
+        assert len(set(model.labels_[inverse.ravel() == point])) == 1
+
+
+def test_a_row_without_a_weight_has_the_label_of_the_nearest():
+    X = np.vstack([make_blobs(60, centers=[[0, 0], [9, 9]], random_state=0)[0], [8, 8]])
+    weights = np.append(np.ones(60), 0.0)
+    model = CDSK(2, random_state=0).fit(X, sample_weight=weights)
+    alone = CDSK(2, random_state=0).fit(X[:-1])
+    np.testing.assert_array_equal(model.labels_[:-1], alone.labels_)
+    nearest = np.argmin(np.linalg.norm(X[:-1] - X[-1], axis=1))
+    assert model.labels_[-1] == model.labels_[nearest]
+
+
+def test_the_similarity_of_rows_has_the_eigenvectors_of_the_embedding(repeated):
+    X, times = repeated
+    for weights in (None, times):
+        model = CDSK(3, bandwidth=1.5, random_state=0).fit(
+            np.repeat(X, 2, axis=0),
+            sample_weight=None if weights is None else np.repeat(weights, 2),
+        )
+        A = model.similarity_operator() @ np.eye(2 * len(X))
+        np.testing.assert_allclose(A, A.T, atol=1e-12)
+        largest = np.linalg.eigvalsh(A)[::-1]
+        np.testing.assert_allclose(largest[:3], model.eigenvalues_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bandwidth": 1.0},
+        {"bandwidth": 1.0, "n_neighbors": 5},
+        {"bandwidth": 2.0, "approximation": "lowrank"},
+        {"kernel": "laplacian", "bandwidth": 1.0},
+    ],
+)
+def test_kernels_of_masses(options):
+    rng = np.random.default_rng(0)
+    X, masses = rng.normal(size=(80, 2)), rng.uniform(1.0, 5.0, size=80)
+    options = {
+        **{"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": None},
+        **{"n_threads": 1, "rng": np.random.RandomState(0), **options},
+    }
+    plain = find_candidates(X, **options)[0].kernel()
+    options["rng"] = np.random.RandomState(0)
+    heavy = find_candidates(X, **options, masses=masses)[0].kernel()
+    K, M = plain.as_array(), heavy.as_array()
+    np.testing.assert_array_equal(M, M.T)
+    np.testing.assert_allclose(M, K * np.outer(masses, masses), rtol=1e-3)
+    off = ~np.eye(80, dtype=bool)
+    np.testing.assert_allclose(M[off], (K * np.outer(masses, masses))[off], rtol=1e-12)
+    vectors = rng.normal(size=(3, 80))
+    np.testing.assert_allclose(
+        heavy.product(vectors), masses * plain.product(masses * vectors), atol=1e-9
+    )
+    np.testing.assert_allclose(heavy.of_copies, masses**2 * plain.of_copies)
+    weights = rng.dirichlet(np.ones(80))
+    ours, theirs = (kernel.similarity(weights, 1.0) for kernel in (heavy, plain))
+    # M S M with its loops, normalised
+    product = theirs.normalised_product(np.eye(80))
+    S = product * np.sqrt(np.outer(theirs.degrees, theirs.degrees))
+    S = S * np.outer(masses, masses)
+    loops = np.zeros(80) if heavy.loops is None else heavy.loops
+    S += np.diag(2 * (2 * weights - weights**2) * loops)
+    np.testing.assert_allclose(ours.degrees, S.sum(axis=1), rtol=1e-9)
+    expected = S / np.sqrt(np.outer(ours.degrees, ours.degrees))
+    np.testing.assert_allclose(
+        ours.normalised_product(np.eye(80)), expected, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("approximation", [None, "lowrank"])
+def test_full_kernels_of_points_see_what_those_of_rows_see(approximation):
+    """With uniform weights, eigenvalues are those of the similarity of all rows."""
+    rng = np.random.default_rng(0)
+    X, times = rng.normal(size=(40, 2)), rng.integers(1, 5, size=40)
+    X, options = np.repeat(X, times, axis=0), {"max_iter": 0, "random_state": 0}
+    model = CDSK(3, bandwidth=1.0, approximation=approximation, **options).fit(X)
+    S = np.exp(-0.5 * np.sum((X[:, np.newaxis] - X) ** 2, axis=-1))
+    np.fill_diagonal(S, 0.0)
+    root = 1.0 / np.sqrt(S.sum(axis=1))
+    expected = np.linalg.eigvalsh(root[:, np.newaxis] * S * root)[::-1][:3]
+    near = 1e-6 if approximation is None else 1e-3
+    np.testing.assert_allclose(model.eigenvalues_, expected, atol=near)
+
+
+@pytest.mark.parametrize("solver", ["block", "levels", "eigsh", "dense"])
+def test_heaps_of_copies_are_loops_of_a_graph(solver):
+    rng = np.random.default_rng(0)
+    X, masses = rng.normal(size=(400, 2)), np.ones(400)
+    masses[::50] = 300.0
+    how = {"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": 9}
+    how |= {"bandwidth": 1.0, "n_threads": 1}
+    kernel = find_candidates(X, **how, masses=masses)[0].kernel()
+    np.testing.assert_allclose(kernel.loops[::50], 300.0 * (299.0 - 9.0))
+    assert np.count_nonzero(kernel.loops) == 8
+    similarity = kernel.similarity(np.full(400, 1 / 400), 80.0)
+    A = similarity.normalised_product(np.eye(400))
+    np.testing.assert_allclose(A, A.T, atol=1e-14)
+    assert (np.diagonal(A)[::50] > 0.1).all()
+    step = spectral_step(similarity, 5, np.random.RandomState(0), solver=solver)
+    expected = np.linalg.eigvalsh(A)[::-1][:5]
+    np.testing.assert_allclose(step.eigenvalues, expected, atol=1e-8)
+
+
+def test_margins_of_masses_are_those_of_copies():
+    rng = np.random.default_rng(0)
+    X, times = rng.normal(size=(40, 2)), rng.integers(1, 5, size=40)
+    rows = np.repeat(np.arange(40), times)
+    labels, weights = rng.integers(0, 3, size=40), rng.dirichlet(np.ones(40))
+    how = {"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": None}
+    how |= {"bandwidth": 1.0, "n_threads": 1}
+    masses = times.astype(float)
+    merged = find_candidates(X, **how, masses=masses)[0].kernel()
+    copied = find_candidates(X[rows], **how)[0].kernel()
+    found = leave_one_out(merged, labels, weights, masses)
+    expected = leave_one_out(copied, labels[rows], weights[rows])
+    np.testing.assert_allclose(found[0][rows], expected[0], atol=1e-12)
+    ratio = found[1][rows] / expected[1]  # the median of an even number lies between
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
+    np.testing.assert_allclose(ratio[0], 1.0, rtol=0.1)
+
+
+def test_votes_of_partitions_count_masses():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, size=(2, 50))
+    masses = np.ones(50)
+    plain = choose("ab", [a, b], 3)
+    again = choose("ab", [a, b], 3, masses=7.0 * masses)
+    np.testing.assert_allclose(plain.agreement[0, 1], adjusted_rand_score(a, b))
+    np.testing.assert_allclose(again.agreement, plain.agreement)
+    np.testing.assert_allclose(again.balance, plain.balance)
+    # points of next to no mass do not count
+    masses[:25] = 1e-9
+    light = choose("ab", [a, b], 3, masses=masses)
+    np.testing.assert_allclose(
+        light.agreement, choose("ab", [a[25:], b[25:]], 3).agreement, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(5), r"a number for each of the 60 rows of X; got shape \(5,\)"),
+        (["a"] * 60, "got shape .* dtype <U1"),
+        (np.append(np.ones(59), -1), "finite and not negative; got -1"),
+        (np.append(np.ones(59), np.nan), "finite and not negative; got nan"),
+        (np.eye(60)[0], "must not be zero for all rows but one; got 1"),
+    ],
+)
+def test_bad_weights(weights, message):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for use in (CDSK(2).fit, lambda X, **how: select_lambda(X, 2, **how)):
+        with pytest.raises(ValueError, match=message):
+            use(X, sample_weight=weights)
+
+
+def test_weights_of_a_matrix_are_positive():
+    K = np.ones((60, 60))
+    weights = np.append(np.ones(59), 0.0)
+    with pytest.raises(ValueError, match="Leave out the row and the column"):
+        CDSK(2, kernel="precomputed").fit(K, sample_weight=weights)

@@ -197,7 +197,8 @@ def test_sparse_start_of_a_fit_is_feasible(blobs, lam):
     assert ((other >= 0) & (other <= 1 / (150 * lam) * (1 + 1e-15))).all()
 
 
-def test_fits_from_all_starts(blobs):
+def test_fits_from_all_starts(blobs, in_point_order):
+    blobs = in_point_order(blobs)
     # with no rounds the weights are the start
     sparse = CDSK(3, init="sparse", max_iter=0, random_state=0).fit(blobs)
     assert (sparse.weights_ == sparse_start(blobs, lam=0.2).weights).all()

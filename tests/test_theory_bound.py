@@ -221,8 +221,9 @@ def test_terms_shrink_with_n_and_grow_with_confidence():
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "local", 2.0])
-def test_method_of_a_fitted_model(bandwidth, dtype):
+def test_method_of_a_fitted_model(bandwidth, dtype, in_point_order):
     X = make_blobs(90, 3, centers=3, random_state=0)[0].astype(dtype)
+    X = in_point_order(X)
     model = CDSK(3, bandwidth=bandwidth, random_state=0).fit(X)
     K = cdsk.gaussian_gram(X, model.bandwidth_)
     if bandwidth == "auto":
@@ -238,8 +239,8 @@ def test_method_of_a_fitted_model(bandwidth, dtype):
     assert model.generalization_bound().gamma == 1.0
 
 
-def test_method_of_a_model_of_other_kernels():
-    X = make_blobs(90, 3, centers=3, random_state=0)[0]
+def test_method_of_a_model_of_other_kernels(in_point_order):
+    X = in_point_order(make_blobs(90, 3, centers=3, random_state=0)[0])
     K = cdsk.gaussian_gram(X, 2.0)
     expected = CDSK(3, bandwidth=2.0, random_state=0).fit(X).generalization_bound()
 

@@ -80,7 +80,8 @@ def test_predicting_a_part_or_in_pieces_changes_nothing(blobs, rng):
     assert (votes[17:18] == model.decision_function(new[17:18])).all()
 
 
-def test_precomputed_and_callable_kernels_equal_rbf(blobs, rng):
+def test_precomputed_and_callable_kernels_equal_rbf(blobs, rng, in_point_order):
+    blobs = in_point_order(blobs)
     new = rng.normal(size=(30, 3)) * 3
     direct = CDSK(3, bandwidth=2.0, random_state=0).fit(blobs)
 

@@ -24,15 +24,15 @@ from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
-from cdsk._kernels.neighbours import LongSearch
+from cdsk._kernels.neighbours import LongSearch, PointSearch
 from cdsk._parameters import GIVEN, check_parameters
 from cdsk._points import Points
 from cdsk._progress import Progress
 from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
-from cdsk._steps.labels import assign_labels, in_order_of_appearance
-from cdsk._steps.start import first_weights
+from cdsk._steps.labels import assign_labels
+from cdsk._steps.start import check_init, first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     can_be_cut,
@@ -40,8 +40,8 @@ from cdsk._validation import (
     check_number,
     check_points,
     check_random_state,
+    check_sample_weight,
     check_simplex_point,
-    count_distinct,
     parts_of_rows,
     said_of_rows,
 )
@@ -299,7 +299,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Cluster X.
 
         Parameters
@@ -308,6 +310,10 @@ class CDSK(ClusterMixin, BaseEstimator):
             Data, or a kernel matrix if ``kernel="precomputed"``.
         y : Ignored
             Present for the scikit-learn API.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many times each row counts, in whole or broken numbers; None means
+            once. A row of weight 0 takes no part in the fit; it has the label of the
+            nearest point that does.
 
         Returns
         -------
@@ -317,37 +323,37 @@ class CDSK(ClusterMixin, BaseEstimator):
         try:
             with one_thread_if_forked(), said_in_words("A fit of so many points"):
                 X = self._check_all(X)
+                weights = check_sample_weight(sample_weight, X, self.kernel in GIVEN)
                 with Progress(self.verbose) as progress:
-                    return self._fit(X, progress)
+                    return self._fit(X, weights, progress)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X, progress):
+    def _fit(self, X, sample_weight, progress):
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
-        n_clusters, only_copies = self._possible_clusters(X)
+        points, n_clusters = self._points_of(X, sample_weight)
         # where every cluster is one point there is nothing to learn
+        only_copies = n_clusters < self.n_clusters or len(points) == n_clusters
         max_iter = 0 if only_copies else self.max_iter
 
         progress.stage("representation")
-        representation = self._represent(X, rng, n_threads)
-        X = representation.transform(X, n_threads)
-        # copies: the model keeps its points, whatever becomes of the caller's array
-        given = self.kernel in GIVEN
-        points = Points.as_given(X) if given else Points.near_together(X)
+        representation = self._represent(points.X, rng, n_threads)
+        points = self._in_order(points, X, representation, n_threads)
+        masses = points.relative_masses
         lam, lambda_choice = self.lam, None
         if isinstance(lam, str):
             progress.stage("lam", "choice of lam")
             lambda_choice = self._choose_lambda(
-                *(X, rng, n_threads, progress),
+                *(points, n_clusters, rng, n_threads, progress),
                 **{"grid": GRID, "sample": 0.1, "criterion": "entropy"},
             )
             lam = lambda_choice.lam
         progress.stage("neighbours")
-        candidates = self._candidates(points.X, rng, n_threads, progress)
+        candidates = self._candidates(points.X, rng, n_threads, progress, masses)
         if n_clusters < self.n_clusters:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
@@ -364,8 +370,8 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         def label(kernel, fit):
             if only_copies:
-                return np.unique(points.X, axis=0, return_inverse=True)[1].ravel()
-            return self._label(kernel, fit, rng)
+                return np.arange(len(points)) % n_clusters
+            return self._label(kernel, fit, rng, points.masses)
 
         for i, candidate in enumerate(candidates):
             progress.stage(
@@ -375,9 +381,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             )
             kernel = candidate.kernel()
             if weights is None:  # from the points alone, which all kernels share
-                init = self.init
-                if not isinstance(init, str):
-                    init = points.from_rows(np.asarray(init))
+                init = check_init(self.init, points, lam)
                 weights = first_weights(kernel, lam, init)
             # the next kernel is a little narrower, and so are its eigenvectors similar
             start = fits[-1].first_embedding if fits else None
@@ -389,7 +393,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             partitions.append(label(kernel, fit))
         names = [candidate.name for candidate in candidates]
         resolved = [fit.resolved for fit in fits]
-        choice = choose(names, partitions, n_clusters, resolved)
+        choice = choose(names, partitions, n_clusters, resolved, points.masses)
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
         if several:
@@ -408,14 +412,15 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         progress.stage("margins")
         of_rows = points.to_rows
-        self.labels_ = in_order_of_appearance(of_rows(labels))
-        labels = points.from_rows(self.labels_)
-        self.weights_ = of_rows(fit.weights)
+        self.labels_ = of_rows(labels)
+        self.weights_ = of_rows(points.per_copy(fit.weights))
+        if sample_weight is not None:
+            self.weights_[sample_weight == 0] = 0.0
         self.support_ = np.flatnonzero(self.weights_)
         self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray))
         self.embedding_ = of_rows(fit.embedding.vectors.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
-        margins, typicality = leave_one_out(kernel, labels, fit.weights)
+        margins, typicality = leave_one_out(kernel, labels, fit.weights, masses)
         self.margins_, self.typicality_ = of_rows(margins), of_rows(typicality)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
@@ -432,7 +437,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.params_ = self.get_params(deep=False)
         self.n_negative_ = kernel.n_negative
         self.n_clipped_ = fit.embedding.n_clipped
-        self._votes = candidate.votes(labels, fit.weights, self.n_clusters)
+        votes = points.of_all_copies(fit.weights)
+        self._votes = candidate.votes(labels, votes, self.n_clusters)
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
@@ -440,7 +446,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         self._points = points
         return self
 
-    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.int64]:
+    def fit_predict(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.int64]:
         """Cluster X and return ``labels_``.
 
         Parameters
@@ -449,12 +457,14 @@ class CDSK(ClusterMixin, BaseEstimator):
             As for ``fit``.
         y : Ignored
             Present for the scikit-learn API.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for ``fit``.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self.fit(X).labels_
+        return self.fit(X, sample_weight=sample_weight).labels_
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Cluster of new points: the one with the largest weighted kernel vote.
@@ -563,8 +573,11 @@ class CDSK(ClusterMixin, BaseEstimator):
             See ``cdsk.theory.generalization_bound``.
         """
         check_is_fitted(self, "labels_")
-        K = self._kernel_of(X).as_array()
-        labels, weights = map(self._points.from_rows, (self.labels_, self.weights_))
+        K = self._points.between_rows(self._kernel_of(X).as_array())
+        kept = self._points.rows
+        labels, weights = self.labels_[kept], self.weights_[kept]
+        if self._points.masses is not None:
+            weights = weights / weights.sum()
         with one_thread_if_forked():
             return generalization_bound(K, labels, weights, gamma=gamma, delta=delta)
 
@@ -586,19 +599,19 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "labels_")
         kernel = self._kernel_of(X)
-        points = self._points
+        points, n = self._points, len(self.labels_)
         weights = points.from_rows(self.weights_)
+        if points.masses is not None:
+            weights = weights / weights.sum()
         similarity = kernel.similarity(weights, kernel.n * self.lam_)
 
         def product(columns):
             columns = np.asarray(columns, dtype=float)
-            vectors = points.from_rows(columns.reshape(kernel.n, -1)).T
+            vectors = points.folded(columns.reshape(n, -1)).T
             image = similarity.normalised_product(np.ascontiguousarray(vectors))
-            return points.to_rows(image.T).reshape(columns.shape)
+            return points.unfolded(image.T).reshape(columns.shape)
 
-        return LinearOperator(
-            (kernel.n, kernel.n), matvec=product, matmat=product, dtype=np.float64
-        )
+        return LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
 
     def __sklearn_tags__(self):
         """Tags for scikit-learn: a precomputed kernel is pairwise."""
@@ -651,14 +664,27 @@ class CDSK(ClusterMixin, BaseEstimator):
             found[rows] = values
         return found
 
-    def _possible_clusters(self, X):
-        """Their number, and whether each of them is one point and its copies."""
+    def _points_of(self, X, sample_weight):
+        """The points of X, and into how many clusters they can be divided."""
         if self.kernel in GIVEN:
-            return self.n_clusters, False
-        distinct = count_distinct(X, self.n_clusters + 1)
-        return min(distinct, self.n_clusters), (
-            distinct <= self.n_clusters and distinct < len(X)
-        )
+            return Points.as_given(X, sample_weight), self.n_clusters
+        points = Points.distinct(X, sample_weight)
+        n_clusters = min(len(points), self.n_clusters)
+        if len(points) == 1:  # of which there are no distances
+            points = Points.as_given(X, sample_weight)
+        return points, n_clusters
+
+    def _in_order(self, points, X, representation, n_threads):
+        """The points as they are represented, near ones together."""
+        if self.kernel in GIVEN:
+            return points
+        points = points.near_together(representation.transform(points.X, n_threads))
+        lost = np.flatnonzero(points.point_of < 0)
+        if len(lost):
+            new = representation.transform(X[lost], n_threads)
+            nearest, _ = PointSearch(points.X).nearest_to(new, 1, n_threads)
+            points.adopt(lost, nearest[:, 0])
+        return points
 
     def _represent(self, X, rng, n_threads):
         if self.kernel in GIVEN:
@@ -669,7 +695,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             whiten = False
         return represent(X, self.n_clusters, whiten, rng, n_threads)
 
-    def _candidates(self, X, rng, n_threads, progress):
+    def _candidates(self, X, rng, n_threads, progress, masses=None):
         return find_candidates(
             X,
             kernel=self.kernel,
@@ -684,6 +710,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             n_components=self.n_components,
             rng=rng,
             n_threads=n_threads,
+            masses=masses,
         )
 
     def _kernel_of(self, X=None):
@@ -706,11 +733,12 @@ class CDSK(ClusterMixin, BaseEstimator):
         with one_thread_if_forked():
             return candidate.kernel()
 
-    def _label(self, kernel, fit, rng):
+    def _label(self, kernel, fit, rng, masses):
         return assign_labels(
             fit.embedding.vectors,
             self.assign_labels,
             kernel=kernel,
+            masses=masses,
             n_init=self.n_init,
             random_state=rng,
         )
@@ -742,13 +770,15 @@ class CDSK(ClusterMixin, BaseEstimator):
             report=progress.round if progress.verbose else None,
         )
 
-    def _choose_lambda(self, X, rng, n_threads, progress, **how):
-        """The ``LambdaChoice`` for X; ``how`` are grid, sample and criterion."""
+    def _choose_lambda(self, points, n_clusters, rng, n_threads, progress, **how):
+        """The ``LambdaChoice``; ``how`` are grid, sample and criterion."""
+        masses = points.relative_masses
 
         def candidates(X, rows):
             part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
             part = part if sparse.issparse(part) else np.ascontiguousarray(part)
-            return self._candidates(part, rng, n_threads, progress)
+            theirs = None if masses is None else masses[rows]
+            return self._candidates(part, rng, n_threads, progress, theirs)
 
         # weights given for all points are none for a sample
         init = self.init if isinstance(self.init, str) else "uniform"
@@ -756,12 +786,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         def fit(kernel, lam):
             weights = first_weights(kernel, lam, init)
             return self._alternate(
-                kernel, self.n_clusters, lam, weights, self.max_iter, rng, progress
+                kernel, n_clusters, lam, weights, self.max_iter, rng, progress
             )
 
-        return choose_lambda(
-            X, candidates, fit, self.n_clusters, n_init=self.n_init, rng=rng, **how
-        )
+        options = {"n_init": self.n_init, "rng": rng, **how}
+        return choose_lambda(points.X, candidates, fit, n_clusters, **options)
 
 
 def _warn_of_stray_points(stray, kernel):
@@ -785,6 +814,7 @@ def select_lambda(
     grid: ArrayLike = GRID,
     sample: float = 0.1,
     criterion: str = "entropy",
+    sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     **parameters: Any,
 ) -> LambdaChoice:
@@ -806,6 +836,8 @@ def select_lambda(
         embedding's rows (unit rows, rotated to the axes, temperature 0.1); the same as
         the paper prints it (raw rows, temperature 1); the normalised cut of the labels
         in the graph of the kernel; the disagreement of labels between two samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How many times each row counts; None means once.
     random_state : int, RandomState instance or None, default=None
         Draws the sample and seeds the fits.
     **parameters
@@ -844,6 +876,8 @@ def select_lambda(
     ]
     if not grid:
         raise ValueError("grid must hold at least one value; got none.")
+    sample_weight = check_sample_weight(sample_weight, X, model.kernel in GIVEN)
+    points, n_clusters = model._points_of(X, sample_weight)
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(model.n_threads)
     with (
@@ -852,9 +886,10 @@ def select_lambda(
         Progress(model.verbose) as progress,
     ):
         progress.stage("representation")
-        X = model._represent(X, rng, n_threads).transform(X, n_threads)
+        representation = model._represent(points.X, rng, n_threads)
+        points = model._in_order(points, X, representation, n_threads)
         progress.stage("lam", "choice of lam")
         return model._choose_lambda(
-            *(X, rng, n_threads, progress),
+            *(points, n_clusters, rng, n_threads, progress),
             **{"grid": grid, "sample": sample, "criterion": criterion},
         )

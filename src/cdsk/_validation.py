@@ -116,15 +116,35 @@ def in_one_dtype(A, B):
     return np.ascontiguousarray(A, dtype), np.ascontiguousarray(B, dtype)
 
 
-def count_distinct(X, most):
-    """Number of distinct rows, counted up to ``most``."""
-    seen: set[bytes] = set()
-    for row in X:
-        # + 0.0: -0.0 is 0.0
-        seen.add((row + 0.0).tobytes())
-        if len(seen) == most:
-            break
-    return len(seen)
+def check_sample_weight(sample_weight, X, is_given):
+    """Weights of the rows as an array; None if all of them are 1.
+
+    ``is_given``: X is a matrix between the rows, of which none can be left out.
+    """
+    if sample_weight is None:
+        return None
+    n = X.shape[0]
+    weights = np.asarray(sample_weight)
+    if weights.shape != (n,) or weights.dtype.kind not in "biuf":
+        raise ValueError(
+            f"sample_weight must hold a number for each of the {n} rows of X; got "
+            f"shape {weights.shape} and dtype {weights.dtype}."
+        )
+    weights = weights.astype(np.float64)
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise ValueError(f"sample_weight must be finite and not negative; got {wrong}.")
+    if np.count_nonzero(weights) < 2:
+        raise ValueError(
+            "sample_weight must not be zero for all rows but one; got "
+            f"{np.count_nonzero(weights)} rows of another weight."
+        )
+    if is_given and not weights.all():
+        raise ValueError(
+            "sample_weight must be positive where X is a matrix between the samples; "
+            "got 0. Leave out the row and the column instead."
+        )
+    return None if (weights == 1).all() else weights
 
 
 def check_integer(value, name, least, most=None):

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from cdsk._kernels.bandwidth import LOCAL_FACTOR, bandwidth_from_data, check_positive
-from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.dense import DenseKernel, scale_by_masses
 from cdsk._kernels.gaussian import gaussian_gram
 from cdsk._kernels.graph import GivenNeighbours, given_similarities
 from cdsk._kernels.indefinite import split
@@ -57,13 +57,16 @@ class FullGaussian:
     factor: float | None
     psd: bool | None
     n_threads: int
+    masses: np.ndarray | None
 
     def kernel(self):
         K = gaussian_gram(self.X, self.bandwidth, n_threads=self.n_threads)
+        scale_by_masses(K, self.masses)
         # Semi-definite with one bandwidth. With local ones splitting was measured to
         # change no score and to take longer: docs/method.md, section 11.
         psd = True if self.factor is None or self.psd is None else self.psd
-        return _dense(K, self.X, psd, self.n_threads, "a larger bandwidth")
+        how = self.n_threads, "a larger bandwidth", self.masses
+        return _dense(K, self.X, psd, *how)
 
     @property
     def description(self):
@@ -86,10 +89,12 @@ class LowRankGaussian:
     n_components: int | None
     seed: int
     n_threads: int
+    masses: np.ndarray | None
 
     def kernel(self):
         return LowRankKernel(
-            *(self.X, self.bandwidth, self.n_components, self.seed, self.n_threads)
+            *(self.X, self.bandwidth, self.n_components, self.seed),
+            *(self.n_threads, self.masses),
         )
 
     @property
@@ -140,6 +145,7 @@ class OtherKernel:
     values: PairwiseKernel
     psd: bool | None
     n_threads: int
+    masses: np.ndarray | None
     bandwidth: None = None
 
     @property
@@ -150,7 +156,9 @@ class OtherKernel:
 
     def kernel(self):
         K = ordinary_kernel_matrix(self.values(self.X, self.X), "kernel(X, X)")
-        return _dense(K, self.X, self.psd, self.n_threads, self.values.remedy)
+        K = _with_masses(K, self.masses)
+        how = self.n_threads, self.values.remedy, self.masses
+        return _dense(K, self.X, self.psd, *how)
 
     def votes(self, labels, weights, n_clusters):
         return KernelVotes(self.values, self.X, labels, weights, n_clusters)
@@ -166,6 +174,7 @@ class Precomputed:
     matrix: Any
     psd: bool | None
     n_threads: int
+    masses: np.ndarray | None
     name: str = field(default="precomputed", init=False)
     description: str = field(default="precomputed", init=False)
     bandwidth: None = field(default=None, init=False)
@@ -173,18 +182,27 @@ class Precomputed:
     def kernel(self):
         remedy = "a matrix with larger entries"
         if sparse.issparse(self.matrix):
-            kernel = given_similarities(self.matrix, "X", remedy, self.n_threads)
+            how = "X", remedy, self.n_threads, self.masses
+            kernel = given_similarities(self.matrix, *how)
             return kernel if self.psd is None else _full(kernel, self.psd)
-        K = ordinary_kernel_matrix(self.matrix, "X")
-        return _dense(K, None, self.psd, self.n_threads, remedy)
+        K = _with_masses(ordinary_kernel_matrix(self.matrix, "X"), self.masses)
+        return _dense(K, None, self.psd, self.n_threads, remedy, self.masses)
 
     def votes(self, labels, weights, n_clusters):
         return KernelVotes(None, None, labels, weights, n_clusters)
 
 
-def _dense(K, points, psd, n_threads, remedy):
+def _with_masses(K, masses):
+    """K_ij m_i m_j; K may be that of the caller."""
+    if masses is not None:
+        K = K.copy()
+        scale_by_masses(K, masses)
+    return K
+
+
+def _dense(K, points, psd, n_threads, remedy, masses):
     negative = split(SymmetricMatrix(K, n_threads), psd)
-    return DenseKernel(K, n_threads, points, negative, remedy)
+    return DenseKernel(K, n_threads, points, negative, remedy, masses)
 
 
 def _full(kernel, psd):
@@ -193,8 +211,9 @@ def _full(kernel, psd):
     K- has no zeros, so that nothing is gained by a sparse K.
     """
     K = kernel.as_array()
-    np.fill_diagonal(K, 1.0)
-    return _dense(K, kernel.points, psd, kernel.n_threads, kernel.remedy)
+    np.fill_diagonal(K, kernel.of_copies)
+    how = kernel.n_threads, kernel.remedy, kernel.masses
+    return _dense(K, kernel.points, psd, *how)
 
 
 def find_candidates(
@@ -212,14 +231,18 @@ def find_candidates(
     approximation: str | None = None,
     n_components: int | None = None,
     rng: np.random.RandomState | None = None,
+    masses: np.ndarray | None = None,
 ) -> list[Candidate]:
-    """The kernels of X that the parameters of the estimator ask for."""
+    """The kernels of X that the parameters of the estimator ask for.
+
+    With ``masses`` m (n,), at least 1, they are K_ij m_i m_j.
+    """
     if kernel == "precomputed":
-        return [Precomputed(X, psd, n_threads)]
+        return [Precomputed(X, psd, n_threads, masses)]
     given = neighbors is not None or kernel == "precomputed_neighbors"
     if kernel != "rbf" and not given:
         values = PairwiseKernel(kernel, kernel_params or {})
-        return [OtherKernel(X, values, psd, n_threads)]
+        return [OtherKernel(X, values, psd, n_threads, masses)]
     if bandwidth == "auto" and n_neighbors is None and not given:
         n_neighbors = NEIGHBOURS
     if n_neighbors is None and not given:
@@ -228,8 +251,8 @@ def find_candidates(
         check_bandwidth(value, len(X))
         if approximation is not None:
             how = n_components, check_random_state(rng).randint(2**31 - 1), n_threads
-            return [LowRankGaussian(X, _name(value), value, *how)]
-        return [FullGaussian(X, _name(value), value, factor, psd, n_threads)]
+            return [LowRankGaussian(X, _name(value), value, *how, masses)]
+        return [FullGaussian(X, _name(value), value, factor, psd, n_threads, masses)]
 
     n = X.shape[0]
     k = n_neighbors or (X.nnz // n if sparse.issparse(X) else NEIGHBOURS)
@@ -245,7 +268,7 @@ def find_candidates(
         neighbours = Neighbours(
             X, n_neighbors, robust=robust, n_threads=n_threads, progress=progress
         )
-    graph = NeighbourGraph(neighbours)
+    graph = NeighbourGraph(neighbours, masses)
 
     def truncated(name, value, factor):
         check_bandwidth(value, X.shape[0])

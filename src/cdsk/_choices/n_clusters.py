@@ -29,11 +29,17 @@ from cdsk._choices.candidates import NEIGHBOURS
 from cdsk._choices.representation import check_whiten, represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
+from cdsk._points import Points
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.labels import assign_labels
 from cdsk._threads import resolve_n_threads
-from cdsk._validation import check_integer, check_points, check_random_state
+from cdsk._validation import (
+    check_integer,
+    check_points,
+    check_random_state,
+    check_sample_weight,
+)
 
 # Bandwidths, in units of the distance to the 7th neighbour. Wider than those of a fit:
 # narrow kernels see clusters within clusters.
@@ -91,6 +97,7 @@ def suggest_n_clusters(
     n_clusters: Iterable[int] | None = None,
     *,
     whiten: bool | int | str = "auto",
+    sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int | None = None,
 ) -> CountChoice:
@@ -106,6 +113,8 @@ def suggest_n_clusters(
     whiten : bool, int or "auto", default="auto"
         PCA-whitening of the data as in ``CDSK``; "auto" decides with the largest
         candidate for the number of clusters.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How many times each row counts; None means once.
     random_state : int, RandomState instance or None, default=None
         Seeds the eigensolver's start.
     n_threads : int, default=None
@@ -132,20 +141,24 @@ def suggest_n_clusters(
     """
     X = check_points(X, ensure_min_samples=3)
     check_whiten(whiten)
+    points = Points.distinct(X, check_sample_weight(sample_weight, X, False))
+    if len(points) == 1:
+        raise ValueError(f"X must hold different points; got {len(X)} equal ones.")
     if n_clusters is None:
-        n_clusters = range(2, min(MOST_CLUSTERS + 1, len(X)))
+        n_clusters = range(2, max(min(MOST_CLUSTERS + 1, len(points)), 3))
     candidates = _check_candidates(n_clusters)
     largest = int(candidates[-1])
-    if largest >= len(X):
+    if largest >= len(points):
         raise ValueError(
             "n_clusters must hold numbers below the number of samples; got "
-            f"{largest} and n_samples={len(X)}."
+            f"{largest} and n_samples={len(X)}, {len(points)} of them different."
         )
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
     with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
-        X = represent(X, largest, whiten, rng, n_threads).transform(X, n_threads)
-        embeddings = _embeddings(X, largest + 1, rng, n_threads)
+        representation = represent(points.X, largest, whiten, rng, n_threads)
+        points = points.near_together(representation.transform(points.X, n_threads))
+        embeddings = _embeddings(points, largest + 1, rng, n_threads)
         partitions = [_partitions(embedding, candidates) for embedding in embeddings]
     for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
         warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
@@ -187,12 +200,11 @@ def _check_candidates(n_clusters):
     return np.unique([check_integer(c, "Each value of n_clusters", 2) for c in values])
 
 
-def _embeddings(X, n_vectors, rng, n_threads):
+def _embeddings(points, n_vectors, rng, n_threads):
     """Spectral embedding at every scale."""
-    graph = NeighbourGraph(Neighbours(X, NEIGHBOURS, n_threads=n_threads))
-    scales = graph.neighbours.scales
-    if not scales.all():
-        raise ValueError(f"X must hold different points; got {len(X)} equal ones.")
+    neighbours = Neighbours(points.X, NEIGHBOURS, n_threads=n_threads)
+    graph = NeighbourGraph(neighbours, points.relative_masses)
+    scales = neighbours.scales
     embeddings: list[Embedding] = []
     for factor in FACTORS:
         similarity = _without_outliers(graph.kernel(factor * scales, n_threads))
@@ -211,7 +223,7 @@ def _without_outliers(kernel):
     # with uniform weights the similarity is a multiple of K for every penalty
     similarity = kernel.similarity(uniform, 1.0)
     _, label = similarity.components()
-    kept = np.bincount(label)[label] > SCALE_NEIGHBOUR
+    kept = np.bincount(label, kernel.masses)[label] > SCALE_NEIGHBOUR
     if kept.all() or not kept.any():
         return similarity
     return kernel.restricted_to(kept).similarity(uniform, 1.0)

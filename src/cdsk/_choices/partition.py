@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 # Of the adjusted Rand index in a vote. docs/defaults.md compares 1 to 4.
 POWER = 4
 
+_TINY = np.finfo(float).tiny
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -57,47 +59,54 @@ class Choice:
     chosen: int
 
 
-def choose(names, partitions, n_clusters, resolved=None):
-    """The ``Choice`` among partitions into at most ``n_clusters`` clusters."""
+def choose(names, partitions, n_clusters, resolved=None, masses=None):
+    """The ``Choice`` among partitions into at most ``n_clusters`` clusters.
+
+    A point counts as much as its mass, 1 if they are None.
+    """
     size = len(partitions)
+    if masses is None:
+        masses = np.ones(len(partitions[0]))
     resolved = np.ones(size, dtype=bool) if resolved is None else np.array(resolved)
     in_play = resolved if resolved.any() else ~resolved
-    balance = np.array([_balance(labels, n_clusters) for labels in partitions])
+    balance = np.array([_balance(labels, n_clusters, masses) for labels in partitions])
     agreement = np.eye(size)
     for j, i in combinations(range(size), 2):
-        agreement[i, j] = agreement[j, i] = _rand_index(partitions[i], partitions[j])
+        agreement[i, j] = agreement[j, i] = _rand_index(
+            partitions[i], partitions[j], masses
+        )
     # the tiny one: all may have put every point in one cluster
     votes = np.maximum(agreement, 0.0) ** POWER
     counted = balance * in_play
-    scores = votes @ counted / max(counted.sum(), np.finfo(float).tiny)
+    scores = votes @ counted / max(counted.sum(), _TINY)
     # the first of equal ones, rounding aside
     best = scores[in_play].max()
     chosen = int(np.flatnonzero(in_play & (scores >= best - 1e-12))[0])
     return Choice(tuple(names), scores, balance, agreement, resolved, chosen)
 
 
-def _rand_index(a, b):
-    """Adjusted Rand index of two partitions.
+def _rand_index(a, b, masses):
+    """Adjusted Rand index of two partitions; a pair counts as the product of masses.
 
     That of scikit-learn took 3 ms for 200 points, with its checks, and fifteen of them
     a quarter of a fit.
     """
 
-    def pairs(sizes):
-        return float(np.sum(sizes * (sizes - 1.0)))
+    def pairs(labels):
+        size, squares = np.bincount(labels, masses), np.bincount(labels, masses**2)
+        return float(np.sum(size**2 - squares))
 
-    together = pairs(np.unique(a * (b.max() + 1) + b, return_counts=True)[1])
-    in_a, in_b = pairs(np.bincount(a)), pairs(np.bincount(b))
-    expected = in_a * in_b / max(len(a) * (len(a) - 1.0), 1.0)
+    together, in_a, in_b = pairs(a * (b.max() + 1) + b), pairs(a), pairs(b)
+    expected = in_a * in_b / max(pairs(np.zeros_like(a)), _TINY)
     most = 0.5 * (in_a + in_b)
-    return 1.0 if most == expected else (together - expected) / (most - expected)
+    return 1.0 if most <= expected else (together - expected) / (most - expected)
 
 
-def _balance(labels, n_clusters):
+def _balance(labels, n_clusters, masses):
     """(exp(entropy of the cluster sizes) - 1) / (n_clusters - 1); 1 for one cluster."""
     if n_clusters == 1:
         return 1.0
-    share = np.bincount(labels) / len(labels)
+    share = np.bincount(labels, masses) / np.sum(masses)
     share = share[share > 0]
     effective = np.exp(-np.sum(share * np.log(share)))
     return float(max(effective - 1.0, 0.0) / (n_clusters - 1))

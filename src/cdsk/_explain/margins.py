@@ -14,20 +14,32 @@ typicality, whatever its margin: the few votes it gets may all be for one cluste
 import numpy as np
 
 
-def leave_one_out(kernel, labels, weights):
+def leave_one_out(kernel, labels, weights, masses=None):
     """Margin and typicality of every point.
 
-    Margins are between -1 and 1, and 0 where no other point votes.
+    Margins are between -1 and 1, and 0 where no other point votes. With ``masses`` m
+    the kernel is K_ij m_i m_j, and all copies of a point but one vote for it.
     """
     clusters = np.arange(labels.max() + 1)
     members = (labels == clusters[:, np.newaxis]) * weights
     # those of an approximated kernel may be slightly negative
     votes = np.maximum(kernel.product(np.ascontiguousarray(members)), 0.0)
-    total = votes.sum(axis=0)
     points = np.arange(len(labels))
+    if masses is not None:
+        votes[labels, points] += (1.0 - 1.0 / masses) * weights * kernel.of_copies
+        votes /= masses
+    total = votes.sum(axis=0)
     own = votes[labels, points]
     votes[labels, points] = 0.0
     margins = (own - votes.max(axis=0)) / np.where(total > 0, total, 1.0)
     # more than half of the points may be heard by none
-    unit = np.median(total) or total.max() or 1.0
+    unit = _median(total, masses) or total.max() or 1.0
     return margins, total / unit
+
+
+def _median(values, masses):
+    if masses is None:
+        return np.median(values)
+    order = np.argsort(values)
+    below = np.cumsum(masses[order])
+    return values[order[np.searchsorted(below, 0.5 * below[-1])]]

@@ -20,10 +20,23 @@ from cdsk._kernels.matrix import SymmetricMatrix
 from cdsk._kernels.neighbours import nearest_among
 
 
+def scale_by_masses(K, masses):
+    """Make K_ij m_i m_j of K, exactly symmetric; None: all masses are 1."""
+    if masses is not None:
+        for row, mass in zip(K, masses, strict=True):
+            row *= mass * masses
+
+
+def loops_of(diagonal, masses):
+    """m_i (m_i - 1) K_ii from the diagonal m_i^2 K_ii; None: all masses are 1."""
+    return None if masses is None else diagonal * (1.0 - 1.0 / masses)
+
+
 class DenseKernel(SymmetricMatrix, Kernel):
     """A symmetric non-negative n x n matrix K.
 
     ``negative`` is the negative part of an indefinite K; None if K is semi-definite.
+    K has been scaled by ``masses``.
     """
 
     def __init__(
@@ -33,8 +46,10 @@ class DenseKernel(SymmetricMatrix, Kernel):
         points=None,
         negative=None,
         remedy="a kernel with larger values",
+        masses=None,
     ):
         super().__init__(K, n_threads)
+        self.masses, self.loops = masses, loops_of(self.diagonal, masses)
         self.points = points
         self.remedy = remedy
         self.negative = NegativePart.none(self.n) if negative is None else negative
@@ -74,6 +89,9 @@ class ProductSimilarity(Similarity):
         # alpha <= 1 / penalty up to rounding
         self._rest = np.maximum(1.0 - penalty * weights, 0.0)
         self._uniform = bool((weights == weights[0]).all())
+        self._loops = 0.0
+        if kernel.loops is not None:
+            self._loops = 2.0 * weights * (1.0 + self._rest) * kernel.loops
 
     def normalised_product(self, vectors):
         return self._product(vectors * self._inverse_root) * self._inverse_root
@@ -82,10 +100,11 @@ class ProductSimilarity(Similarity):
         """S times each vector."""
         if self._uniform:
             factor = 2.0 * self._weights[0] * (1.0 + self._rest[0])
-            return factor * self._kernel.product(vectors)
+            return factor * self._kernel.product(vectors) + self._loops * vectors
         m = len(vectors)
         both = self._kernel.product(np.concatenate([vectors, vectors * self._weights]))
-        return 2.0 * (self._weights * both[:m] + self._rest * both[m:])
+        product = 2.0 * (self._weights * both[:m] + self._rest * both[m:])
+        return product + self._loops * vectors
 
     def nearest(self, points, candidates):
         return nearest_among(self._kernel.points, points, candidates, self.n_threads)
@@ -103,6 +122,7 @@ class DenseSimilarity(ProductSimilarity):
             else kernel.product(weights[np.newaxis])[0]
         )
         degrees = 2.0 * (weights * kernel.row_sums + self._rest * k_weights)
+        degrees += self._loops
         self._clipped = kernel.negative.clipped(
             kernel.rows(), weights, penalty, degrees
         )

@@ -44,7 +44,7 @@ def check_graph(graph, n, name):
     return graph
 
 
-def given_similarities(matrix, name, remedy, n_threads):
+def given_similarities(matrix, name, remedy, n_threads, masses=None):
     """The ``SparseKernel`` of a sparse matrix of similarities."""
     matrix = check_symmetric_sparse(matrix, name)
     check_kernel_values(matrix, name)
@@ -52,7 +52,7 @@ def given_similarities(matrix, name, remedy, n_threads):
     # exactly symmetric
     matrix = (0.5 * matrix + 0.5 * matrix.T).tocsr()
     matrix.data /= matrix.data.max(initial=np.finfo(float).tiny)
-    return SparseKernel(matrix, BandOrder(matrix), n_threads, None, remedy)
+    return SparseKernel(matrix, BandOrder(matrix), n_threads, None, remedy, masses)
 
 
 def _own(graph):

@@ -53,6 +53,10 @@ class Kernel(ABC):
     remedy: str
     # How far it is from what it stands for; None if it is exact.
     approximation: Any = None
+    # Copies that each point stands for (n,), one if None: K holds K_ij m_i m_j.
+    masses: Array | None = None
+    # Similarity between the copies that one point stands for, beside K_ii (n,).
+    loops: Array | None = None
 
     @property
     @abstractmethod
@@ -83,6 +87,11 @@ class Kernel(ABC):
     def row(self, i: int) -> Array:
         """Row i of K, diagonal entry included (n,)."""
         return self.rows().row_array(i)
+
+    @property
+    def of_copies(self) -> Array:
+        """Similarity of a point to a copy of it (n,)."""
+        return self.diagonal
 
     @property
     def absolute_diagonal(self) -> Array:
@@ -116,8 +125,9 @@ class Similarity(ABC):
         S_ij = 2 (alpha_i + alpha_j) K_ij - 2 penalty alpha_i alpha_j |K|_ij,    i != j
              = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij  if K = |K|
 
-    Self-similarity is left out. ``isolated`` points have no similarity to any other;
-    their rows of the normalised operator are zero.
+    Self-similarity is left out, but for that between the copies of a point: S_ii is
+    made of the ``loops`` of the kernel. ``isolated`` points have no similarity to any
+    other; their rows of the normalised operator are zero.
     """
 
     n: int

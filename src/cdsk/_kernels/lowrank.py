@@ -34,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cdsk import _kernel
 from cdsk._block import combine, inner
-from cdsk._kernels.dense import ProductSimilarity
+from cdsk._kernels.dense import ProductSimilarity, loops_of, scale_by_masses
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel
 from cdsk._linalg.dense import all_eigenpairs
 from cdsk._rows import StoredRows
@@ -93,12 +93,12 @@ class LowRankKernel(Kernel):
     """A Gaussian kernel of one bandwidth, approximated.
 
     ``n_components`` is the rank; None takes the one that ``TOLERANCE`` asks for. The
-    same seed makes the same kernel.
+    same seed makes the same kernel. With ``masses`` m it is K_ij m_i m_j.
     """
 
     remedy = "a larger bandwidth, or more components"
 
-    def __init__(self, points, bandwidth, n_components, seed, n_threads):
+    def __init__(self, points, bandwidth, n_components, seed, n_threads, masses=None):
         self.points = points
         self.n = len(points)
         self.n_threads = n_threads
@@ -131,11 +131,16 @@ class LowRankKernel(Kernel):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        self.masses = masses
+        if masses is not None:
+            self.F = self.F * masses
+            self._own = self._own * masses**2
+        self.loops = loops_of(self.diagonal, masses)
 
     @cached_property
     def diagonal(self):
         # 1; where rounding made F'F larger, that, so that nothing is indefinite
-        return np.maximum(self._own, 1.0)
+        return np.maximum(self._own, 1.0 if self.masses is None else self.masses**2)
 
     def product(self, vectors):
         vectors = np.ascontiguousarray(vectors)
@@ -163,7 +168,9 @@ class LowRankKernel(Kernel):
         """The Gaussian itself, by which new points are judged."""
         check_memory(8 * self.n**2, "The kernel matrix", "Use fewer points.")
         values = _GaussianValues(self.points, self._bandwidth, self.n_threads)
-        return values(np.arange(self.n))
+        K = values(np.arange(self.n))
+        scale_by_masses(K, self.masses)
+        return K
 
     def rows(self):
         check_memory(8 * self.n**2, "The rows of the kernel", "Use fewer points.")

@@ -28,9 +28,6 @@ _USUAL_QUANTILE, _OUTLYING = 0.75, 2.0
 # of what the caller did to it, which may depend on how many points come together.
 SAME_POINT = 1e-6
 
-# Neighbours per neighbour asked for, at most, where all points have many duplicates.
-_MOST_COPIES = 10
-
 # Seconds after which the length of a search is estimated, and from which on it is told.
 _LISTENING, _LONG = 2.0, 60.0
 
@@ -118,10 +115,8 @@ class Neighbours(PointSearch, Scales):
     """The k nearest neighbours of every point of X among the others.
 
     ``indices`` and ``distances`` (n, k) have the nearest first; k is at most n - 1.
-    Where the nearest of every point are duplicates, as many times k as there are of
-    each, up to ten. ``own_scales`` (n,) are the distances to the 7th neighbour, to the
-    farthest if there are fewer others. Where all of these are duplicates, for every
-    point, duplicates are not counted.
+    ``own_scales`` (n,) are the distances to the 7th neighbour, to the farthest if there
+    are fewer others.
     """
 
     def __init__(
@@ -129,11 +124,13 @@ class Neighbours(PointSearch, Scales):
     ):
         check_extent(X)
         PointSearch.__init__(self, X)
+        self.k = min(k, len(X) - 1)
         self._rank = min(SCALE_NEIGHBOUR, len(X) - 1)
-        self._search(k, n_threads, progress)
-        if not self.own_scales.any():
-            self._search_among_duplicates(k, n_threads)
-        Scales.__init__(self, self.own_scales, robust)
+        searched = max(self.k, self._rank)
+        indices, distances = self.nearest_others(searched, n_threads, progress)
+        self._made = None  # as large as the data; made again if new points come
+        self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
+        Scales.__init__(self, distances[:, self._rank - 1].copy(), robust)
 
     def graph(self):
         """Distances to the neighbours as a sparse matrix, a row per point."""
@@ -143,25 +140,6 @@ class Neighbours(PointSearch, Scales):
         graph = sparse.csr_array(parts, shape=(n, n), copy=True)
         graph.sort_indices()
         return graph
-
-    def _search(self, k, n_threads, progress=None):
-        self.k = min(k, len(self.X) - 1)
-        searched = max(self.k, self._rank)
-        indices, distances = self.nearest_others(searched, n_threads, progress)
-        self._made = None  # as large as the data; made again if new points come
-        self.indices, self.distances = indices[:, : self.k], distances[:, : self.k]
-        self.own_scales = distances[:, self._rank - 1].copy()
-
-    def _search_among_duplicates(self, k, n_threads):
-        """Scales from distinct points, and neighbours for each of the duplicates."""
-        distinct, place = np.unique(self.X, axis=0, return_inverse=True)
-        if len(distinct) == 1:
-            return
-        copies = min(-(-len(self.X) // len(distinct)), _MOST_COPIES)
-        self._search(k * copies, n_threads)
-        rank = min(SCALE_NEIGHBOUR, len(distinct) - 1)
-        _, distances = PointSearch(distinct).nearest_others(rank, n_threads)
-        self.own_scales = distances[place.ravel(), -1]
 
     def scales_of(self, new, n_threads=1):
         """Distance of new points to their 7th nearest in X.

@@ -37,10 +37,17 @@ _SHIFT = 1e-8
 
 
 class NeighbourGraph:
-    """Pairs of neighbours and their squared distances, shared by all kernels of X."""
+    """Pairs of neighbours and their squared distances, shared by all kernels of X.
 
-    def __init__(self, neighbours):
+    With ``masses`` m (n,), at least 1, its kernels are K_ij m_i m_j. Copies of a point
+    do not take the places of its neighbours, and up to so many of them do not count for
+    each other: those that do would outweigh all neighbours. Where there are more, the
+    rest does, as a heap of copies is a cluster of its own.
+    """
+
+    def __init__(self, neighbours, masses=None):
         self.neighbours = neighbours
+        self.masses = masses
 
     @cached_property
     def _squared(self):
@@ -62,7 +69,7 @@ class NeighbourGraph:
 
     def __getstate__(self):
         # the rest is made again where it is needed
-        return {"neighbours": self.neighbours}
+        return {"neighbours": self.neighbours, "masses": self.masses}
 
     def kernel(self, bandwidth, n_threads):
         """The Gaussian kernel with one bandwidth, or one per point."""
@@ -75,8 +82,13 @@ class NeighbourGraph:
         return self._kernel(np.ones(self._squared.nnz), n_threads)
 
     def _kernel(self, values, n_threads):
-        matrix = _with_values(self._squared, values)
-        return SparseKernel(matrix, self._order, n_threads, self)
+        matrix, masses = _with_values(self._squared, values), self.masses
+        kernel = SparseKernel(matrix, self._order, n_threads, self, masses=masses)
+        if masses is not None:
+            k = self.neighbours.graph().nnz / kernel.n
+            loops = masses * np.maximum(masses - 1.0 - k, 0.0)
+            kernel.loops = loops if loops.any() else None
+        return kernel
 
     def nearest_among(self, points, candidates, n_threads):
         """For each index in ``points`` the nearest one in ``candidates``.
@@ -121,7 +133,8 @@ class SparseKernel(Kernel):
 
     ``matrix`` holds K without its diagonal, which is 1 or what makes K semi-definite;
     ``order`` is the ``BandOrder`` of its pattern, ``graph`` the
-    ``NeighbourGraph`` that it was made of, if any.
+    ``NeighbourGraph`` that it was made of, if any. With ``masses`` m the kernel is
+    K_ij m_i m_j.
     """
 
     def __init__(
@@ -131,8 +144,13 @@ class SparseKernel(Kernel):
         n_threads,
         graph=None,
         remedy="a larger bandwidth or n_neighbors",
+        masses=None,
     ):
+        if masses is not None:
+            parts = matrix.indptr, matrix.indices, matrix.data
+            matrix = _with_values(matrix, scaled(*parts, masses, n_threads))
         self.matrix = matrix
+        self.masses = masses
         self.order = order
         self.graph = graph
         self.n = matrix.shape[0]
@@ -143,14 +161,21 @@ class SparseKernel(Kernel):
     @cached_property
     def diagonal(self):
         """K_ii: 1, or the least number that makes K positive semi-definite."""
-        bound = float(self.row_sums.max())
+        masses = np.ones(self.n) if self.masses is None else self.masses
+
+        def negative(vectors):
+            return -self.product(vectors / masses) / masses
+
+        bound = float(-negative(np.ones((1, self.n))).min())
         # row sums of at most 1 mean diagonal dominance
         if bound > 1.0:
-            raised = largest_eigenvalue(
-                lambda vectors: -self.product(vectors), bound, self.n, self.n_threads
-            )
-            return np.full(self.n, max(1.0, raised))
-        return np.ones(self.n)
+            raised = largest_eigenvalue(negative, bound, self.n, self.n_threads)
+            return max(1.0, raised) * masses**2
+        return masses**2
+
+    @property
+    def of_copies(self):
+        return np.ones(self.n) if self.masses is None else self.masses**2
 
     def product(self, vectors):
         return _product(self.matrix, vectors, self.n_threads)
@@ -183,8 +208,19 @@ class SparseKernel(Kernel):
         kept = kept.astype(np.float64)
         values = scaled(K.indptr, K.indices, K.data, kept, self.n_threads)
         matrix = _with_values(K, values)
-        how = self.order, self.n_threads, self.graph, self.remedy
-        return SparseKernel(matrix, *how)
+        rest = SparseKernel(matrix, self.order, self.n_threads, self.graph, self.remedy)
+        rest.masses = self.masses
+        rest.loops = None if self.loops is None else self.loops * kept
+        return rest
+
+    @property
+    def with_loops(self):
+        """K with its loops on the diagonal, and the ``BandOrder`` of that."""
+        if self.loops is None:
+            return self.matrix, self.order
+        matrix = (self.matrix + sparse.diags_array(self.loops)).tocsr()
+        matrix.sort_indices()
+        return matrix, BandOrder(matrix)
 
 
 class SparseSimilarity(Similarity):
@@ -205,7 +241,7 @@ class SparseSimilarity(Similarity):
         self._kernel = self._whole = kernel
         self._weights = weights
         self._penalty = penalty
-        K = kernel.matrix
+        K, self._order = kernel.with_loops
         graph = K.indptr, K.indices
         values = similarity(*graph, K.data, weights, penalty, self.n_threads)
         self._matrix = _with_values(K, values)
@@ -224,12 +260,13 @@ class SparseSimilarity(Similarity):
             return self
         weak = _WEAK * np.median(self.degrees)
         _, group = self._joined_above(np.full(self.n, weak))
-        fringe = (np.bincount(group)[group] < fewest) & ~self.isolated
+        masses = self._kernel.masses
+        fringe = (np.bincount(group, masses)[group] < fewest) & ~self.isolated
         # a cluster of weak edges alone is one, if it is large enough
         count, component = self.components()
         has_more = np.zeros(count, dtype=bool)
         has_more[component[~fringe]] = True
-        fringe &= (has_more | (np.bincount(component) < fewest))[component]
+        fringe &= (has_more | (np.bincount(component, masses) < fewest))[component]
         if not 0 < np.count_nonzero(fringe) <= _LARGEST_FRINGE * self.n:
             return self
         rest = self._kernel.restricted_to(~fringe)
@@ -258,11 +295,10 @@ class SparseSimilarity(Similarity):
 
     @property
     def cost_of_inverse(self):
-        order = self._kernel.order
-        return order.cost_in_products if order.is_cheap else None
+        return self._order.cost_in_products if self._order.is_cheap else None
 
     def inverse(self, shift):
-        return self._kernel.order.factorise(1.0 + shift, -self._normalised.data)
+        return self._order.factorise(1.0 + shift, -self._normalised.data)
 
     def preconditioner(self):
         return Multilevel(self._normalised, self.degrees, _SHIFT, self.n_threads)

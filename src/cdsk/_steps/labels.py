@@ -18,14 +18,15 @@ _SAMPLE_PER_CLUSTER = 100
 METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
 
-def assign_labels(vectors, method, *, n_init, random_state, kernel=None):
+def assign_labels(vectors, method, *, n_init, random_state, kernel=None, masses=None):
     """Labels of the points whose coordinates are the columns of ``vectors`` (c, n).
 
+    For k-means a point counts as much as its mass, 1 if they are None.
     "auto" keeps the labels with the smallest normalised cut in the graph of ``kernel``,
     of all three ways.
     """
     ways = {
-        "kmeans": lambda: _kmeans(vectors, n_init, random_state),
+        "kmeans": lambda: _kmeans(vectors, n_init, random_state, masses),
         "cluster_qr": lambda: _cluster_qr(vectors),
         "discretize": lambda: np.argmax(rotated_to_axes(vectors), axis=0),
     }
@@ -59,7 +60,7 @@ class OneThreadKMeans(cluster.KMeans):
         pass
 
 
-def _kmeans(vectors, n_init, random_state):
+def _kmeans(vectors, n_init, random_state, masses):
     """The best of several starts, of many points on a sample, finished on all."""
     points = np.ascontiguousarray(vectors.T)
     c, n = vectors.shape
@@ -68,12 +69,14 @@ def _kmeans(vectors, n_init, random_state):
     with one_blas_thread():
         if n > max(_SAMPLE, _SAMPLE_PER_CLUSTER * c):
             size = max(_SAMPLE, _SAMPLE_PER_CLUSTER * c)
-            sample = points[np.sort(rng.choice(n, size, replace=False))]
-            start = OneThreadKMeans(c, n_init=n_init, random_state=rng).fit(sample)
+            sample = np.sort(rng.choice(n, size, replace=False))
+            theirs = None if masses is None else masses[sample]
+            start = OneThreadKMeans(c, n_init=n_init, random_state=rng)
+            start.fit(points[sample], sample_weight=theirs)
             model = OneThreadKMeans(c, init=start.cluster_centers_, n_init=1)
         else:
             model = OneThreadKMeans(c, n_init=n_init, random_state=rng)
-        return model.fit_predict(points)
+        return model.fit_predict(points, sample_weight=masses)
 
 
 def _cluster_qr(vectors):

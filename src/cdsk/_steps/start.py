@@ -134,10 +134,10 @@ def sparse_start(
 
 
 def first_weights(kernel, lam, init):
-    """First weights of a fit, feasible for lam."""
+    """First weights of a fit, feasible for lam; ``init`` may hold them."""
     n, upper = kernel.n, upper_bound(kernel.n, lam)
     if not isinstance(init, str):
-        return check_simplex_point(init, n, upper, "init")
+        return init
     if init == "uniform":
         return np.full(n, 1.0 / n)
     if kernel.points is None:
@@ -145,6 +145,22 @@ def first_weights(kernel, lam, init):
     else:
         gram = Gram.of_points(kernel.points, kernel.n_threads)
     return hard_thresholding(gram, TAU, upper).weights
+
+
+def check_init(init, points, lam):
+    """The ``init`` of an estimator: a name, or weights of rows, made those of points.
+
+    Where several rows are one point, they are the nearest feasible ones.
+    """
+    if isinstance(init, str):
+        return init
+    n = len(points.point_of)
+    init = check_simplex_point(init, n, upper_bound(n, lam), "init")
+    init = points.from_rows(init)
+    if len(points) == n:
+        return init
+    init = init / max(np.sum(init), np.finfo(float).tiny)
+    return nearest_feasible(init, upper_bound(len(points), lam))
 
 
 def upper_bound(n, lam):
