@@ -133,7 +133,7 @@ def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
     )
     spectral_step(similarity, 4, rng_state())
     cold, _ = sum(products), products.clear()
-    warm = spectral_step(similarity, 4, rng_state(), start=first)
+    warm = spectral_step(similarity, 4, rng_state(), start=first.solution)
     assert sum(products) < 0.7 * cold
     np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
     assert subspace_angles(warm.vectors.T, first.vectors.T).max() < 1e-4

@@ -436,7 +436,7 @@ def test_same_seed_same_embedding_and_a_start_changes_nothing():
     similarity = truncated(X, 8).similarity(np.full(n, 1 / n), 0.2 * n)
     first, second = (spectral_step(similarity, 5, rng_state()) for _ in range(2))
     assert (first.vectors == second.vectors).all()
-    warm = spectral_step(similarity, 5, np.random.RandomState(9), start=first)
+    warm = spectral_step(similarity, 5, np.random.RandomState(9), start=first.solution)
     np.testing.assert_allclose(warm.eigenvalues, first.eigenvalues, atol=1e-10)
 
 

@@ -384,7 +384,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 init = check_init(self.init, points, lam)
                 weights = first_weights(kernel, lam, init)
             # the next kernel is a little narrower, and so are its eigenvectors similar
-            start = fits[-1].first_embedding if fits else None
+            start = fits[-1].first_solution if fits else None
             fit = self._alternate(
                 *(kernel, n_clusters, lam, weights, max_iter, rng, progress),
                 *(eigen_tol, start),
@@ -402,7 +402,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             if fit.is_rough:
                 fit = self._alternate(
                     *(kernel, n_clusters, lam, weights, max_iter, rng, progress),
-                    start=fit.first_embedding,
+                    start=fit.first_solution,
                 )
                 labels = label(kernel, fit)
         else:  # where the data chose, outliers are to be expected

@@ -208,7 +208,7 @@ def _embeddings(points, n_vectors, rng, n_threads):
     embeddings: list[Embedding] = []
     for factor in FACTORS:
         similarity = _without_outliers(graph.kernel(factor * scales, n_threads))
-        start = embeddings[-1] if embeddings else None
+        start = embeddings[-1].solution if embeddings else None
         embeddings.append(spectral_step(similarity, n_vectors, rng, start))
     return embeddings
 

@@ -10,10 +10,11 @@ not be resolved; where that holds for the first, there is nothing to go on with.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cdsk._linalg.block_lanczos import Eigenpairs
 from cdsk._steps.eigen import TOLERANCE
 from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.weights import WeightProblem
@@ -28,8 +29,8 @@ class Fit:
     history: list[float]
     n_iter: int
     qp_gap: float
-    # That of the first weights: a start for a similar kernel.
-    first_embedding: Embedding
+    # Eigenpairs of the first weights: a start for a similar kernel.
+    first_solution: Eigenpairs | None
     # What to warn of, None if the rounds converged. The caller knows whether this fit
     # is the one that counts.
     complaint: str | None
@@ -75,7 +76,7 @@ def alternate(
 ):
     """Alternate spectral and weight steps from the given weights; return a ``Fit``.
 
-    ``start`` is the embedding of a similar kernel, a first guess for that of this one.
+    ``start`` are the eigenpairs of a similar kernel, a first guess.
     """
     # the paper's lambda
     penalty = kernel.n * lam
@@ -98,7 +99,7 @@ def alternate(
 
     began = time.perf_counter()
     embedding, problem, merit = iterate(weights, start)
-    first_embedding, history, qp_gap = embedding, [merit], np.nan
+    first_solution, history, qp_gap = embedding.solution, [merit], np.nan
     tell(0, merit, embedding, weights, qp_gap, began, True)
 
     complaint = embedding.complaint
@@ -107,7 +108,7 @@ def alternate(
         began = time.perf_counter()
         n_iter += 1
         step = problem.solve(weights, qp_tol)
-        new_embedding, new_problem, merit = iterate(step.alpha, embedding)
+        new_embedding, new_problem, merit = iterate(step.alpha, embedding.solution)
         complaint = new_embedding.complaint
         accepted = merit < history[-1] and complaint is None
         tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
@@ -126,4 +127,5 @@ def alternate(
             f"{history[-1]:.6g}, expected at most tol={tol:.1e} of the largest linear "
             f"term, {problem.scale:.2g}."
         )
-    return Fit(weights, embedding, history, n_iter, qp_gap, first_embedding, complaint)
+    embedding = replace(embedding, solution=None)  # as large as what is wanted of it
+    return Fit(weights, embedding, history, n_iter, qp_gap, first_solution, complaint)

@@ -70,7 +70,7 @@ def spectral_step(
 ):
     """Return the ``Embedding`` of a ``Similarity``.
 
-    ``start`` is the embedding of a similar problem, used as a first guess; ``tol`` the
+    ``start`` is the solution of a similar problem, used as a first guess; ``tol`` the
     largest residual of an eigenvector.
     """
     similarity = similarity.without_fringe(_SMALLEST_GROUP * similarity.n / n_clusters)
@@ -90,7 +90,7 @@ def spectral_step(
             solver=solver,
             rng=rng,
             tol=tol,
-            start=None if start is None else start.solution,
+            start=start,
         )
         values = np.concatenate([values, found.values])
         vectors = np.concatenate([known, fixed_sign(found.vectors)])
