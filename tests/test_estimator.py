@@ -200,7 +200,8 @@ def test_one_cluster(rng, parameters):
     # weights of the same QP, with all points alike: Y Y' = 1
     K = model._kernel_of().as_array()
     Q, q = reference.weight_qp(K, np.ones((1, 61)), 61 * model.lam_)
-    gap = reference.kkt_gap(Q, q, model.weights_, 1 / (61 * model.lam_))
+    weights = model._points.from_rows(model.weights_)  # K is in the order of the fit
+    gap = reference.kkt_gap(Q, q, weights, 1 / (61 * model.lam_))
     assert gap <= 1.01e-4 * np.abs(q).max()
     assert "61 points in 1 cluster" in model.report()
 
