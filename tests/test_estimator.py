@@ -20,6 +20,7 @@ from cdsk import CDSK
         CDSK(),
         CDSK(bandwidth="local", assign_labels="cluster_qr", lam="auto"),
         CDSK(kernel="laplacian", init="sparse"),
+        CDSK("auto"),
     ]
 )
 def test_scikit_learn_common_checks(estimator, check):
@@ -178,6 +179,75 @@ def test_as_many_clusters_as_points(rng):
     X = rng.normal(size=(6, 2))
     model = CDSK(6, bandwidth=1.0, random_state=0).fit(X)
     assert len(np.unique(model.labels_)) == 6
+
+
+CHOSEN = {
+    "default": {},
+    "lam": {"lam": "auto"},
+    "bandwidth": {"bandwidth": "local"},
+    "kernel": {"kernel": "laplacian"},
+    "whiten": {"whiten": 2},
+}
+
+
+@pytest.mark.parametrize("parameters", CHOSEN.values(), ids=CHOSEN)
+def test_n_clusters_chosen_by_the_data(parameters):
+    X = make_blobs(160, centers=9 * np.eye(4), random_state=0)[0]
+    model = CDSK("auto", random_state=0, **parameters).fit(X)
+    suggested = cdsk.suggest_n_clusters(
+        X, whiten=parameters.get("whiten", "auto"), random_state=0
+    )
+    assert model.n_clusters == "auto"
+    assert type(model.n_clusters_) is int
+    assert model.n_clusters_ == suggested.n_clusters == len(set(model.labels_))
+    assert (model.count_choice_.scores == suggested.scores).all()
+    assert model.count_choice_.runner_up == suggested.runner_up
+    if "whiten" not in parameters:
+        assert model.n_clusters_ == 4
+    given = CDSK(model.n_clusters_, random_state=0, **parameters).fit(X)
+    assert (given.labels_ == model.labels_).all()
+    assert given.n_clusters_ == model.n_clusters_
+    assert given.count_choice_ is None
+    assert model.decision_function(X).shape == (160, model.n_clusters_)
+    assert (model.predict(X) == model.labels_).all()
+    assert (pickle.loads(pickle.dumps(model)).predict(X) == model.labels_).all()
+
+
+def test_lam_for_a_chosen_number_of_clusters(blobs):
+    count = cdsk.suggest_n_clusters(blobs, random_state=0).n_clusters
+    chosen, given = (
+        cdsk.select_lambda(blobs, c, grid=[0.1, 0.5], random_state=0)
+        for c in ("auto", count)
+    )
+    # the random numbers are not the same ones
+    assert chosen.n_sample == given.n_sample
+    assert chosen.curve.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": "two"}, "must be an integer or one of 'auto'; got 'two'"),
+        ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 1; got 2.5"),
+        ({"n_clusters": None}, "n_clusters must be an integer of at least 1; got None"),
+        (
+            {"n_clusters": "auto", "kernel": "precomputed"},
+            "needs points; expected an integer for kernel='precomputed'",
+        ),
+        (
+            {"n_clusters": "auto", "kernel": "precomputed_neighbors"},
+            "needs points; expected an integer for kernel='precomputed_neighbors'",
+        ),
+    ],
+)
+def test_what_is_no_number_of_clusters_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CDSK(**parameters).fit(np.eye(12))
+
+
+def test_a_number_cannot_be_chosen_for_two_points():
+    with pytest.raises(ValueError, match="minimum of 3 is required"):
+        CDSK("auto").fit([[0.0], [1.0]])
 
 
 def test_two_points():

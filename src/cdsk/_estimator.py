@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import Precomputed, find_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
+from cdsk._choices.n_clusters import CountChoice, choose_count, default_candidates
 from cdsk._choices.partition import Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
@@ -58,8 +59,9 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters. Identical points are never split: if there are fewer
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" chooses it as ``suggest_n_clusters`` does, which
+        needs points. Identical points are never split: if there are fewer
         distinct ones, they are the clusters, and a warning says so (not for a
         precomputed kernel, whose points are not known).
     kernel : str or callable, default="rbf"
@@ -153,6 +155,10 @@ class CDSK(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each point, numbered in order of first appearance.
+    n_clusters_ : int
+        Number of clusters that was asked for, or chosen.
+    count_choice_ : CountChoice or None
+        How ``n_clusters_`` was chosen, and its runner-up, if it was "auto".
     weights_ : ndarray of shape (n_samples,)
         Kernel weights, sum 1.
     support_ : ndarray of shape (n_support,)
@@ -228,6 +234,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     """
 
     labels_: NDArray[np.int64]
+    n_clusters_: int
+    count_choice_: CountChoice | None
     weights_: NDArray[np.float64]
     support_: NDArray[np.intp]
     strays_: NDArray[np.intp]
@@ -254,7 +262,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         kernel: str | Callable[..., ArrayLike] = "rbf",
         kernel_params: dict[str, Any] | None = None,
@@ -328,12 +336,11 @@ class CDSK(ClusterMixin, BaseEstimator):
     def _fit(self, X, progress):
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
+        representation = self._represent_and_count(X, rng, n_threads, progress)
         n_clusters, only_copies = self._possible_clusters(X)
         # where every cluster is one point there is nothing to learn
         max_iter = 0 if only_copies else self.max_iter
 
-        progress.stage("representation")
-        representation = self._represent(X, rng, n_threads)
         X = representation.transform(X, n_threads)
         # copies: the model keeps its points, whatever becomes of the caller's array
         given = self.kernel in GIVEN
@@ -348,10 +355,10 @@ class CDSK(ClusterMixin, BaseEstimator):
             lam = lambda_choice.lam
         progress.stage("neighbours")
         candidates = self._candidates(points.X, rng, n_threads, progress)
-        if n_clusters < self.n_clusters:
+        if n_clusters < self.n_clusters_:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
-                f"{self.n_clusters}. Identical points are not split: there are "
+                f"{self.n_clusters_}. Identical points are not split: there are "
                 f"{n_clusters} clusters.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -432,7 +439,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.params_ = self.get_params(deep=False)
         self.n_negative_ = kernel.n_negative
         self.n_clipped_ = fit.embedding.n_clipped
-        self._votes = candidate.votes(labels, fit.weights, self.n_clusters)
+        self._votes = candidate.votes(labels, fit.weights, self.n_clusters_)
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
@@ -609,9 +616,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         return tags
 
     def _check_all(self, X):
-        X = self._check_data(X, reset=True, ensure_min_samples=2)
+        fewest = 3 if isinstance(self.n_clusters, str) else 2
+        X = self._check_data(X, reset=True, ensure_min_samples=fewest)
         check_parameters(self)
-        if self.n_clusters > X.shape[0]:
+        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
             raise ValueError(
                 f"n_clusters must be at most the number of samples; got n_clusters="
                 f"{self.n_clusters} and n_samples={X.shape[0]}."
@@ -654,20 +662,35 @@ class CDSK(ClusterMixin, BaseEstimator):
     def _possible_clusters(self, X):
         """Their number, and whether each of them is one point and its copies."""
         if self.kernel in GIVEN:
-            return self.n_clusters, False
-        distinct = count_distinct(X, self.n_clusters + 1)
-        return min(distinct, self.n_clusters), (
-            distinct <= self.n_clusters and distinct < len(X)
+            return self.n_clusters_, False
+        distinct = count_distinct(X, self.n_clusters_ + 1)
+        return min(distinct, self.n_clusters_), (
+            distinct <= self.n_clusters_ and distinct < len(X)
         )
 
-    def _represent(self, X, rng, n_threads):
+    def _represent_and_count(self, X, rng, n_threads, progress):
+        """The ``Representation`` of X; sets ``n_clusters_`` and ``count_choice_``."""
+        progress.stage("representation")
+        self.count_choice_ = None
+        if not isinstance(self.n_clusters, str):
+            self.n_clusters_ = int(self.n_clusters)
+            return self._represent(X, self.n_clusters_, rng, n_threads)
+        counts = default_candidates(len(X))
+        representation = self._represent(X, int(counts[-1]), rng, n_threads)
+        progress.stage("count", "number of clusters")
+        X = representation.transform(X, n_threads)
+        self.count_choice_ = choose_count(X, counts, rng, n_threads, stacklevel=5)
+        self.n_clusters_ = self.count_choice_.n_clusters
+        return representation
+
+    def _represent(self, X, n_clusters, rng, n_threads):
         if self.kernel in GIVEN:
             return Representation(None, {})
         whiten = self.whiten
         # a bandwidth that was given means the data as they were given
         if isinstance(whiten, str) and (self.kernel, self.bandwidth) != ("rbf", "auto"):
             whiten = False
-        return represent(X, self.n_clusters, whiten, rng, n_threads)
+        return represent(X, n_clusters, whiten, rng, n_threads)
 
     def _candidates(self, X, rng, n_threads, progress):
         return find_candidates(
@@ -677,7 +700,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             psd=self.psd,
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
-            n_clusters=self.n_clusters,
+            n_clusters=self.n_clusters_,
             neighbors=self.neighbors,
             progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
@@ -756,11 +779,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         def fit(kernel, lam):
             weights = first_weights(kernel, lam, init)
             return self._alternate(
-                kernel, self.n_clusters, lam, weights, self.max_iter, rng, progress
+                kernel, self.n_clusters_, lam, weights, self.max_iter, rng, progress
             )
 
         return choose_lambda(
-            X, candidates, fit, self.n_clusters, n_init=self.n_init, rng=rng, **how
+            X, candidates, fit, self.n_clusters_, n_init=self.n_init, rng=rng, **how
         )
 
 
@@ -780,7 +803,7 @@ def _warn_of_stray_points(stray, kernel):
 
 def select_lambda(
     X: ArrayLike,
-    n_clusters: int,
+    n_clusters: int | str,
     *,
     grid: ArrayLike = GRID,
     sample: float = 0.1,
@@ -794,8 +817,8 @@ def select_lambda(
     ----------
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
         Data, or a kernel matrix if ``kernel="precomputed"``.
-    n_clusters : int
-        Number of clusters.
+    n_clusters : int or "auto"
+        Number of clusters as in ``CDSK``.
     grid : array-like, default=(0.05, 0.1, ..., 0.5)
         Values to try, in (0, 1].
     sample : float, default=0.1
@@ -851,8 +874,8 @@ def select_lambda(
         said_in_words("Choosing lam"),
         Progress(model.verbose) as progress,
     ):
-        progress.stage("representation")
-        X = model._represent(X, rng, n_threads).transform(X, n_threads)
+        representation = model._represent_and_count(X, rng, n_threads, progress)
+        X = representation.transform(X, n_threads)
         progress.stage("lam", "choice of lam")
         return model._choose_lambda(
             *(X, rng, n_threads, progress),

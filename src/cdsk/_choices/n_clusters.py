@@ -132,9 +132,9 @@ def suggest_n_clusters(
     """
     X = check_points(X, ensure_min_samples=3)
     check_whiten(whiten)
-    if n_clusters is None:
-        n_clusters = range(2, min(MOST_CLUSTERS + 1, len(X)))
-    candidates = _check_candidates(n_clusters)
+    candidates = default_candidates(len(X))
+    if n_clusters is not None:
+        candidates = _check_candidates(n_clusters)
     largest = int(candidates[-1])
     if largest >= len(X):
         raise ValueError(
@@ -145,10 +145,21 @@ def suggest_n_clusters(
     n_threads = resolve_n_threads(n_threads)
     with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
         X = represent(X, largest, whiten, rng, n_threads).transform(X, n_threads)
-        embeddings = _embeddings(X, largest + 1, rng, n_threads)
-        partitions = [_partitions(embedding, candidates) for embedding in embeddings]
+        return choose_count(X, candidates, rng, n_threads)
+
+
+def default_candidates(n):
+    """Numbers of clusters that are compared if none are given, for n points."""
+    return np.arange(2, min(MOST_CLUSTERS + 1, n))
+
+
+def choose_count(X, candidates, rng, n_threads, stacklevel=3):
+    """The ``CountChoice`` for points that are represented already."""
+    largest = int(candidates[-1])
+    embeddings = _embeddings(X, largest + 1, rng, n_threads)
+    partitions = [_partitions(embedding, candidates) for embedding in embeddings]
     for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
-        warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
+        warnings.warn(complaint, ConvergenceWarning, stacklevel=stacklevel)
     eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
     gaps = _gaps(eigenvalues, candidates, SMALLEST_CUT / len(X))
     scores = gaps.mean(axis=0)
@@ -157,7 +168,7 @@ def suggest_n_clusters(
             "The neighbour graph has more components than the largest candidate, "
             f"{largest}, which is therefore suggested. Try larger ones.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=stacklevel,
         )
     # Ties go to the larger: with that many components all gaps are zero.
     order = candidates[np.lexsort((-candidates, -scores))].tolist()
