@@ -24,6 +24,7 @@ FEW_POINTS = pytest.mark.filterwarnings("ignore:X has . distinct points")
         CDSK(),
         CDSK(bandwidth="local", assign_labels="cluster_qr", lam="auto"),
         CDSK(kernel="laplacian", init="sparse"),
+        CDSK("auto"),
     ]
 )
 def test_scikit_learn_common_checks(estimator, check):
@@ -185,6 +186,71 @@ def test_as_many_clusters_as_points(rng):
     assert len(np.unique(model.labels_)) == 6
 
 
+CHOSEN = {
+    "default": {},
+    "lam": {"lam": "auto"},
+    "bandwidth": {"bandwidth": "local"},
+    "kernel": {"kernel": "laplacian"},
+    "whiten": {"whiten": 2},
+}
+
+
+@pytest.mark.parametrize("parameters", CHOSEN.values(), ids=CHOSEN)
+def test_n_clusters_chosen_by_the_data(parameters):
+    X = make_blobs(160, centers=9 * np.eye(4), random_state=0)[0]
+    model = CDSK("auto", random_state=0, **parameters).fit(X)
+    suggested = cdsk.suggest_n_clusters(
+        X, whiten=parameters.get("whiten", "auto"), random_state=0
+    )
+    assert model.n_clusters == "auto"
+    assert type(model.n_clusters_) is int
+    assert model.n_clusters_ == suggested.n_clusters == len(set(model.labels_))
+    assert (model.count_choice_.scores == suggested.scores).all()
+    assert model.count_choice_.runner_up == suggested.runner_up
+    if "whiten" not in parameters:
+        assert model.n_clusters_ == 4
+    given = CDSK(model.n_clusters_, random_state=0, **parameters).fit(X)
+    assert (given.labels_ == model.labels_).all()
+    assert given.n_clusters_ == model.n_clusters_
+    assert given.count_choice_ is None
+    assert model.decision_function(X).shape == (160, model.n_clusters_)
+    assert (model.predict(X) == model.labels_).all()
+    assert (pickle.loads(pickle.dumps(model)).predict(X) == model.labels_).all()
+
+
+def test_lam_for_a_chosen_number_of_clusters():
+    X = make_blobs(300, centers=9 * np.eye(12), random_state=0)[0]
+    # ten points of every cluster, or 100
+    choice = cdsk.select_lambda(X, "auto", grid=[0.1, 0.5], random_state=0)
+    assert choice.n_sample == 120
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": "two"}, "must be an integer or one of 'auto'; got 'two'"),
+        ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 1; got 2.5"),
+        ({"n_clusters": None}, "n_clusters must be an integer of at least 1; got None"),
+        (
+            {"n_clusters": "auto", "kernel": "precomputed"},
+            "needs points; expected an integer for kernel='precomputed'",
+        ),
+        (
+            {"n_clusters": "auto", "kernel": "precomputed_neighbors"},
+            "needs points; expected an integer for kernel='precomputed_neighbors'",
+        ),
+    ],
+)
+def test_what_is_no_number_of_clusters_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CDSK(**parameters).fit(np.eye(12))
+
+
+def test_a_number_cannot_be_chosen_for_two_points():
+    with pytest.raises(ValueError, match="minimum of 3 is required"):
+        CDSK("auto").fit([[0.0], [1.0]])
+
+
 def test_two_points():
     model = CDSK(2, bandwidth=1.0, random_state=0).fit([[0.0], [1.0]])
     assert model.labels_.tolist() == [0, 1]
@@ -205,7 +271,8 @@ def test_one_cluster(rng, parameters, in_point_order):
     # weights of the same QP, with all points alike: Y Y' = 1
     K = model._kernel_of().as_array()
     Q, q = reference.weight_qp(K, np.ones((1, 61)), 61 * model.lam_)
-    gap = reference.kkt_gap(Q, q, model.weights_, 1 / (61 * model.lam_))
+    weights = model._points.from_rows(model.weights_)  # K is in the order of the fit
+    gap = reference.kkt_gap(Q, q, weights, 1 / (61 * model.lam_))
     assert gap <= 1.01e-4 * np.abs(q).max()
     assert "61 points in 1 cluster" in model.report()
 

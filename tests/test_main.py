@@ -159,6 +159,14 @@ def test_same_seed_same_labels_for_any_number_of_threads(cdsk, data):
     assert runs[0][:2] == runs[1][:2]
 
 
+def test_number_of_clusters_may_be_chosen(cdsk, data, points):
+    status, _, err = cdsk("cluster", data, "-k", "auto", "--report")
+    model = CDSK("auto", random_state=0).fit(points)
+    assert status == 0
+    assert err.splitlines()[1].startswith(f"cdsk: {model.n_clusters_} clusters of ")
+    assert f"runner-up {model.count_choice_.runner_up}" in err
+
+
 def test_options_reach_the_estimator(cdsk, data, points, monkeypatch):
     seen = {}
 
@@ -220,7 +228,10 @@ def test_warnings_take_one_line(cdsk, data):
         ("", "arguments are required: {cluster,demo} (see cdsk --help)"),
         ("fly", "invalid choice: 'fly'"),
         ("cluster", "arguments are required: DATA, -k/--clusters"),
-        ("cluster x.csv -k two", "-k/--clusters: invalid int value: 'two'"),
+        (
+            "cluster x.csv -k two",
+            "-k/--clusters: expected an integer or auto; got 'two'",
+        ),
         ("cluster x.csv -k 2 --lam a", "argument --lam: invalid float value: 'a'"),
         ("cluster x.csv -k 2 --bandwidth b", "std, median, local or a number; got 'b'"),
         ("cluster x.csv -k 2 --seed -1", "an integer from 0 to 4294967295; got '-1'"),

@@ -67,11 +67,11 @@ def test_lines_tell_the_share_and_the_time_left(clock, capsys, without_tqdm):
         progress.share(0.5)
         progress.round(ROUND)
     *lines, last = capsys.readouterr().err.splitlines()
-    # 5 % of representation, 15 % skipped, half of 60 % as if it were done
+    # 5 % of representation, 25 % skipped, half of 50 % as if it were done
     assert lines == [
         "[CDSK]   0%  representation",
-        "[CDSK]  50%  kernel 2 of 2  (about 6 s left)",
-        "[CDSK]  65%  kernel 2 of 2  (about 11 s left)",
+        "[CDSK]  55%  kernel 2 of 2  (about 6 s left)",
+        "[CDSK]  68%  kernel 2 of 2  (about 12 s left)",
     ]
     assert last == "[CDSK] done in 16.0 s: representation 25%, kernels 75%"
 

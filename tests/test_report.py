@@ -71,6 +71,17 @@ def test_data(model):
     assert words(model, "Data") == "140 points of 3 features, as they are"
 
 
+def test_chosen_number_of_clusters(model):
+    assert "runner-up" not in model.report()
+    chosen = CDSK("auto", random_state=0).fit(blobs())
+    choice = chosen.count_choice_
+    first, second = np.sort(choice.scores)[:-3:-1]
+    assert words(chosen, "Clusters").startswith(
+        f"{chosen.n_clusters_} chosen, score {first:.2f}; "
+        f"runner-up {choice.runner_up}, score {second:.2f} "
+    )
+
+
 def test_candidates(model):
     choice = model.choice_
     rows = section(model, "Kernel")[-len(choice.names) :]

@@ -81,7 +81,10 @@ def test_n_clusters(folder, monkeypatch, capsys):
     assert [path.name for path in (folder / "out").iterdir()] == ["count.csv"]
     lines = (folder / "out" / "count.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 2
-    assert "Sets used for the design: 2 sets" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Of the folder, use design: 2 sets" in text
+    assert "| HDBSCAN |" in text
+    assert "882 variants, chosen on one half of 2 sets" in text
 
 
 def test_indefinite(folder, monkeypatch, capsys):

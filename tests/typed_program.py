@@ -28,6 +28,8 @@ def cluster(X: Floats) -> CDSK:
     assert_type(model.n_iter_, int)
     assert_type(model.converged_, bool)
     assert_type(model.lam_, float)
+    assert_type(model.n_clusters_, int)
+    assert_type(model.count_choice_, cdsk.CountChoice | None)
     assert_type(model.choice_.names, tuple[str, ...])
     assert_type(model.fit_predict(X), Labels)
     assert_type(model.predict(X), Labels)

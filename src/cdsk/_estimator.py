@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._choices.candidates import Precomputed, find_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
+from cdsk._choices.n_clusters import CountChoice, choose_count, default_candidates
 from cdsk._choices.partition import Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
@@ -58,8 +59,9 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters. Identical points are never split: if there are fewer
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" chooses it as ``suggest_n_clusters`` does, which
+        needs points. Identical points are never split: if there are fewer
         distinct ones, they are the clusters, and a warning says so (not for a
         precomputed kernel, whose points are not known).
     kernel : str or callable, default="rbf"
@@ -153,6 +155,10 @@ class CDSK(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each point, numbered in order of first appearance.
+    n_clusters_ : int
+        Number of clusters that was asked for, or chosen.
+    count_choice_ : CountChoice or None
+        How ``n_clusters_`` was chosen, and its runner-up, if it was "auto".
     weights_ : ndarray of shape (n_samples,)
         Kernel weights, sum 1.
     support_ : ndarray of shape (n_support,)
@@ -228,6 +234,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     """
 
     labels_: NDArray[np.int64]
+    n_clusters_: int
+    count_choice_: CountChoice | None
     weights_: NDArray[np.float64]
     support_: NDArray[np.intp]
     strays_: NDArray[np.intp]
@@ -254,7 +262,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         kernel: str | Callable[..., ArrayLike] = "rbf",
         kernel_params: dict[str, Any] | None = None,
@@ -335,14 +343,15 @@ class CDSK(ClusterMixin, BaseEstimator):
     def _fit(self, X, sample_weight, progress):
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
-        points, n_clusters = self._points_of(X, sample_weight)
+        points = self._points_of(X, sample_weight)
+        representation, points = self._represent_and_count(
+            points, X, rng, n_threads, progress
+        )
+        n_clusters = min(self.n_clusters_, points.n_different)
         # where every cluster is one point there is nothing to learn
-        only_copies = n_clusters < self.n_clusters or len(points) == n_clusters
+        only_copies = n_clusters < self.n_clusters_ or len(points) == n_clusters
         max_iter = 0 if only_copies else self.max_iter
 
-        progress.stage("representation")
-        representation = self._represent(points.X, rng, n_threads)
-        points = self._in_order(points, X, representation, n_threads)
         masses = points.relative_masses
         lam, lambda_choice = self.lam, None
         if isinstance(lam, str):
@@ -354,10 +363,10 @@ class CDSK(ClusterMixin, BaseEstimator):
             lam = lambda_choice.lam
         progress.stage("neighbours")
         candidates = self._candidates(points.X, rng, n_threads, progress, masses)
-        if n_clusters < self.n_clusters:
+        if n_clusters < self.n_clusters_:
             warnings.warn(
                 f"X has {n_clusters} distinct points; expected at least n_clusters="
-                f"{self.n_clusters}. Identical points are not split: there are "
+                f"{self.n_clusters_}. Identical points are not split: there are "
                 f"{n_clusters} clusters.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -438,7 +447,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_negative_ = kernel.n_negative
         self.n_clipped_ = fit.embedding.n_clipped
         votes = points.of_all_copies(fit.weights)
-        self._votes = candidate.votes(labels, votes, self.n_clusters)
+        self._votes = candidate.votes(labels, votes, self.n_clusters_)
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
@@ -622,9 +631,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         return tags
 
     def _check_all(self, X):
-        X = self._check_data(X, reset=True, ensure_min_samples=2)
+        fewest = 3 if isinstance(self.n_clusters, str) else 2
+        X = self._check_data(X, reset=True, ensure_min_samples=fewest)
         check_parameters(self)
-        if self.n_clusters > X.shape[0]:
+        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
             raise ValueError(
                 f"n_clusters must be at most the number of samples; got n_clusters="
                 f"{self.n_clusters} and n_samples={X.shape[0]}."
@@ -665,20 +675,22 @@ class CDSK(ClusterMixin, BaseEstimator):
         return found
 
     def _points_of(self, X, sample_weight):
-        """The points of X, and into how many clusters they can be divided."""
+        """The points of X, not yet represented."""
         if self.kernel in GIVEN:
-            return Points.as_given(X, sample_weight), self.n_clusters
+            return Points.as_given(X, sample_weight)
         points = Points.distinct(X, sample_weight)
-        n_clusters = min(len(points), self.n_clusters)
         if len(points) == 1:  # of which there are no distances
             points = Points.as_given(X, sample_weight)
-        return points, n_clusters
+            points.n_different = 1
+        return points
 
     def _in_order(self, points, X, representation, n_threads):
         """The points as they are represented, near ones together."""
         if self.kernel in GIVEN:
             return points
+        n_different = points.n_different
         points = points.near_together(representation.transform(points.X, n_threads))
+        points.n_different = n_different
         lost = np.flatnonzero(points.point_of < 0)
         if len(lost):
             new = representation.transform(X[lost], n_threads)
@@ -686,14 +698,37 @@ class CDSK(ClusterMixin, BaseEstimator):
             points.adopt(lost, nearest[:, 0])
         return points
 
-    def _represent(self, X, rng, n_threads):
+    def _represent_and_count(self, points, X, rng, n_threads, progress):
+        """The ``Representation`` and the points in it.
+
+        Sets ``n_clusters_`` and ``count_choice_``.
+        """
+        progress.stage("representation")
+        self.count_choice_ = None
+        # of two points there is nothing to count
+        few = points.n_different < 3
+        if few or not isinstance(self.n_clusters, str):
+            counted = isinstance(self.n_clusters, str)
+            self.n_clusters_ = points.n_different if counted else int(self.n_clusters)
+            how = self.n_clusters_, rng, n_threads
+            representation = self._represent(points.X, *how)
+            return representation, self._in_order(points, X, representation, n_threads)
+        counts = default_candidates(len(points))
+        representation = self._represent(points.X, int(counts[-1]), rng, n_threads)
+        points = self._in_order(points, X, representation, n_threads)
+        progress.stage("count", "number of clusters")
+        self.count_choice_ = choose_count(points, counts, rng, n_threads, stacklevel=5)
+        self.n_clusters_ = self.count_choice_.n_clusters
+        return representation, points
+
+    def _represent(self, X, n_clusters, rng, n_threads):
         if self.kernel in GIVEN:
             return Representation(None, {})
         whiten = self.whiten
         # a bandwidth that was given means the data as they were given
         if isinstance(whiten, str) and (self.kernel, self.bandwidth) != ("rbf", "auto"):
             whiten = False
-        return represent(X, self.n_clusters, whiten, rng, n_threads)
+        return represent(X, n_clusters, whiten, rng, n_threads)
 
     def _candidates(self, X, rng, n_threads, progress, masses=None):
         return find_candidates(
@@ -703,7 +738,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             psd=self.psd,
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
-            n_clusters=self.n_clusters,
+            n_clusters=self.n_clusters_,
             neighbors=self.neighbors,
             progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
@@ -809,7 +844,7 @@ def _warn_of_stray_points(stray, kernel):
 
 def select_lambda(
     X: ArrayLike,
-    n_clusters: int,
+    n_clusters: int | str,
     *,
     grid: ArrayLike = GRID,
     sample: float = 0.1,
@@ -824,8 +859,8 @@ def select_lambda(
     ----------
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
         Data, or a kernel matrix if ``kernel="precomputed"``.
-    n_clusters : int
-        Number of clusters.
+    n_clusters : int or "auto"
+        Number of clusters as in ``CDSK``.
     grid : array-like, default=(0.05, 0.1, ..., 0.5)
         Values to try, in (0, 1].
     sample : float, default=0.1
@@ -877,7 +912,7 @@ def select_lambda(
     if not grid:
         raise ValueError("grid must hold at least one value; got none.")
     sample_weight = check_sample_weight(sample_weight, X, model.kernel in GIVEN)
-    points, n_clusters = model._points_of(X, sample_weight)
+    points = model._points_of(X, sample_weight)
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(model.n_threads)
     with (
@@ -885,9 +920,8 @@ def select_lambda(
         said_in_words("Choosing lam"),
         Progress(model.verbose) as progress,
     ):
-        progress.stage("representation")
-        representation = model._represent(points.X, rng, n_threads)
-        points = model._in_order(points, X, representation, n_threads)
+        _, points = model._represent_and_count(points, X, rng, n_threads, progress)
+        n_clusters = min(model.n_clusters_, points.n_different)
         progress.stage("lam", "choice of lam")
         return model._choose_lambda(
             *(points, n_clusters, rng, n_threads, progress),

@@ -18,7 +18,7 @@ GIVEN = ("precomputed", "precomputed_neighbors")
 
 def check_parameters(model):
     """Refuse what cannot be; what depends on the data is seen later."""
-    check_integer(model.n_clusters, "n_clusters", 1)
+    _check_n_clusters(model)
     if not callable(model.kernel):
         check_choice(model.kernel, "kernel", ("rbf", *GIVEN, *NAMES))
     check_kernel_params(model.kernel, model.kernel_params)
@@ -59,6 +59,19 @@ def check_parameters(model):
     check_integer(model.n_init, "n_init", 1, 10**6)
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
+
+
+def _check_n_clusters(model):
+    """A number, or "auto" where there are points to count clusters of."""
+    if not isinstance(model.n_clusters, str):
+        check_integer(model.n_clusters, "n_clusters", 1)
+        return
+    check_choice(model.n_clusters, "n_clusters", ("auto",), or_else="an integer or ")
+    if model.kernel in GIVEN:
+        raise ValueError(
+            'n_clusters="auto" needs points; expected an integer for '
+            f"kernel={model.kernel!r}."
+        )
 
 
 def _check_neighbors(model):

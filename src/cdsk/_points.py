@@ -30,6 +30,8 @@ class Points:
         The point that a row became; -1: none, as its weight is 0.
     weights : ndarray of shape (n_rows,) or None
         Those of the rows; None: 1 for each.
+    n_different : int
+        How many of the points are different, as far as that is known.
     """
 
     def __init__(self, X, row_of, point_of, weights=None):
@@ -37,6 +39,7 @@ class Points:
         self.row_of = row_of
         self.point_of = point_of
         self.weights = weights
+        self.n_different = len(row_of)
         self.masses = None
         if weights is not None or len(row_of) < len(point_of):
             inside = point_of >= 0

@@ -11,9 +11,10 @@ import time
 # The stages of a fit in their order, and about what part of its time each takes.
 _PARTS = {
     "representation": 0.05,
+    "count": 0.10,
     "lam": 0.05,
     "neighbours": 0.10,
-    "kernels": 0.60,
+    "kernels": 0.50,
     "winner": 0.17,
     "margins": 0.03,
 }

@@ -85,7 +85,13 @@ def _add_cluster(commands):
         help="table of numbers, a row per point: .csv .tsv .txt .npy .npz (array X), "
         "each also as .gz, or - for CSV on standard input",
     )
-    add("-k", "--clusters", type=int, required=True, metavar="K", help="their number")
+    add(
+        *("-k", "--clusters"),
+        type=_clusters,
+        required=True,
+        metavar="K",
+        help="their number, or auto to have it chosen",
+    )
     add(
         *("-o", "--output"),
         default="-",
@@ -166,6 +172,15 @@ def _add_demo(commands):
         help="picture (default: %(default)s)",
     )
     command.set_defaults(run=_run_demo)
+
+
+def _clusters(text):
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected an integer or auto; got {text!r}"
+        ) from None
 
 
 def _delimiter(text):
@@ -265,7 +280,7 @@ def _write(path, text):
 
 def _summarise(model, names, seconds):
     n_samples, n_support = len(model.labels_), len(model.support_)
-    sizes = [int((model.labels_ == y).sum()) for y in range(model.n_clusters)]
+    sizes = [int((model.labels_ == y).sum()) for y in range(model.n_clusters_)]
     columns = "" if names is None else f" ({_shortened(names)})"
     one = isinstance(model.bandwidth_, float)
     bandwidth = f"{model.bandwidth_:.4g}" if one else "one per point"

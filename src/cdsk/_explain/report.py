@@ -179,6 +179,8 @@ def _clusters(model):
     size = np.bincount(labels)
     share = np.bincount(labels, weights=model.weights_)
     margin = np.bincount(labels, weights=margins) / size
+    if model.count_choice_ is not None:
+        yield _count_choice(model.count_choice_)
     shown = np.sort(np.argsort(margin, kind="stable")[:MOST_CLUSTERS])
     if len(size) > len(shown):
         yield (
@@ -203,6 +205,15 @@ def _clusters(model):
             f"{most:<{max(column, 12)}}  {least}"
         )
     yield lines
+
+
+def _count_choice(choice):
+    scores = dict(zip(choice.candidates.tolist(), choice.scores, strict=True))
+    text = f"{choice.n_clusters} chosen, score {scores[choice.n_clusters]:.2f}"
+    if choice.runner_up is not None:
+        second = choice.runner_up
+        text += f"; runner-up {second}, score {scores[second]:.2f}"
+    return text
 
 
 def _outliers(model):
@@ -262,7 +273,7 @@ def _warn_of_features(model):
 def _warn_of_clusters(model):
     labels = model.labels_
     size, share = np.bincount(labels), np.bincount(labels, weights=model.weights_)
-    n_clusters = model.params_["n_clusters"]
+    n_clusters = model.n_clusters_
     if len(size) < n_clusters:
         yield f"{n_clusters} clusters were asked for, {len(size)} were found."
     tiny = np.flatnonzero(size < TINY * len(labels) / n_clusters)
