@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
+from cdsk._choices.partition import choose
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph, SparseKernel, _at_ends, _with_values
 from cdsk._steps.alternate import alternate
@@ -76,7 +77,7 @@ def half(name):
 def views(X, table):
     """Yield (name, points) of every view that means something."""
     X = X[:, np.ptp(X, axis=0) > 0]
-    n, d = X.shape
+    d = X.shape[1]
     centred = X - X.mean(axis=0)
     Z = centred / X.std(axis=0)
     yield "given", X
@@ -123,7 +124,7 @@ def distinct(X, c):
     return first[order], rank[place.ravel()], copies[order].astype(float)
 
 
-def partitions(V, copies, c, k, lam=0.2):
+def partitions(V, copies, c, k, at, lam=0.2):
     """Yield (scale, learned labels, uniform labels, numbers) of distinct points."""
     V = np.ascontiguousarray(V)
     graph = NeighbourGraph(Neighbours(V, k, robust=True, n_threads=1))
@@ -131,7 +132,7 @@ def partitions(V, copies, c, k, lam=0.2):
     m_i, m_j = _at_ends(squared, m / m.mean())
     b_i, b_j = _at_ends(squared, scales)
     start = None
-    for scale in SCALES:
+    for scale in at:
         values = np.exp(-squared.data / (2.0 * scale**2 * (b_i * b_j))) * m_i * m_j
         kernel = SparseKernel(_with_values(squared, values), graph._order, 1, graph)
         rng, began = np.random.RandomState(0), time.process_time()
@@ -185,12 +186,16 @@ def fit_all(options):
             for view, V in views(X, table):
                 if family(name) == "noise" and view != "given":
                     continue
-                for scale, a, b, numbers in partitions(V[first], copies, c, k):
+                if options.views and view not in options.views:
+                    continue
+                for scale, a, b, numbers in partitions(
+                    V[first], copies, c, k, options.scales
+                ):
                     rows.append((view, scale))
                     learned.append(a[place])
                     uniform.append(b[place])
                     extra.append(numbers)
-                size = len(SCALES)
+                size = len(options.scales)
                 quality = modularity(V, learned[-size:] + uniform[-size:])
                 for i in range(size):
                     extra[i - size] += (quality[i], quality[size + i])
@@ -205,6 +210,145 @@ def fit_all(options):
         print(f"{name} {X.shape} c={c} {len(first)} {seconds:.1f} s", flush=True)
 
 
+# ---------------------------------------------------------------- rules
+
+TODAY = (0.707, 0.5, 0.354, 0.25, 0.177, 0.125)
+WIDER = (1.0, *TODAY[1:])
+SPREADS = 2.0
+FEW_PER_CLUSTER = 25
+
+
+class Case:
+    """A set with all its partitions, as a rule sees it."""
+
+    def __init__(self, path):
+        name, k = path.stem.rsplit("~", 1)
+        self.name, self.k = name.replace("~", "/"), int(k)
+        self.family = family(self.name)
+        with np.load(path) as kept:
+            self.__dict__.update({key: kept[key] for key in kept.files})
+        self.c, (self.n, self.d) = int(self.c), self.shape
+        self.scales = np.round(self.scales, 3)
+        self.ratio = self.spread.max() / self.spread.min()
+        self.resolved, self.quality = self.extra[:, 0] > 0, self.extra[:, 5]
+        y, counted = self.y, self.counted
+        self.score = [sets.scores(y, p, counted) for p in self.learned]
+        self._agreement = {}
+
+    def at(self, view, scales):
+        """Places of the partitions of a view."""
+        rows = list(zip(self.views, self.scales, strict=True))
+        return [rows.index((view, scale)) for scale in scales]
+
+    def votes(self, places, kind):
+        """Balance of partitions and their agreement."""
+        key = kind, tuple(places)
+        if key not in self._agreement:
+            parts = getattr(self, kind)[places].astype(np.int64)
+            found = choose(places, list(parts), self.c)
+            self._agreement[key] = found.balance, found.agreement
+        return self._agreement[key]
+
+    def tried(self, raw, ranks, fewest):
+        """Views that a rule compares; a table that is not raw is standardised."""
+        has = set(self.views)
+        as_given = "standard" if self.family == "tables" and not raw else "given"
+        if self.d < MANY_FEATURES:
+            first = "standard" if self.ratio > SPREADS else as_given
+            return [first, "ranks"] if ranks and self.d >= 4 else [first]
+        white = "white" if as_given == "given" else "standard white"
+        names = [f"{white} {m}" for m in COMPONENTS[1:6] if m >= fewest(self.c)]
+        return [as_given, *(v for v in ("standard", *names) if v in has)]
+
+
+def balanced_agreement(case, view, scales, kind):
+    """Mean over pairs of b_i b_j ARI_ij."""
+    balance, agreement = case.votes(case.at(view, scales), kind)
+    pairs = np.triu_indices(len(balance), 1)
+    return np.mean((np.outer(balance, balance) * agreement)[pairs])
+
+
+def voted(case, view, scales, power=4, balanced=1.0, modular=0.0):
+    """Score of the partition with the most votes."""
+    places = case.at(view, scales)
+    balance, agreement = case.votes(places, "learned")
+    votes = np.maximum(agreement, 0) ** power
+    votes = votes @ (balance**balanced * case.resolved[places])
+    votes *= np.maximum(case.quality[places], 1e-6) ** modular
+    votes[~case.resolved[places]] = -1.0
+    return case.score[places[int(np.argmax(votes >= votes.max() - 1e-12))]]
+
+
+def rule(cases, scales=WIDER, *, few=False, pays=1.0, by=TODAY, kind="uniform",
+         views=None, ranks=True, fewest=lambda c: c - 1, **vote):  # fmt: skip
+    """Scores of all cases, and of the tables in their own units."""
+    found = {}
+    for (name, k), case in cases.items():
+        small = few and case.d >= MANY_FEATURES and case.n < FEW_PER_CLUSTER * case.c
+        if k != (5 if small else 20):
+            continue
+        for raw in (False, True) if case.family == "tables" else (False,):
+            tried = views or case.tried(raw, ranks, fewest)
+            if case.family == "noise":
+                tried = ["given"]
+            if views and case.family == "tables" and not raw:
+                tried = ["standard"]
+            view = tried[0]
+            if len(tried) > 1:
+                worth = [balanced_agreement(case, v, by, kind) for v in tried]
+                if max(worth) > pays * worth[0]:
+                    view = tried[int(np.argmax(worth))]
+            found[name, raw] = voted(case, view, scales, **vote)
+    return found
+
+
+VARIANTS = {
+    "six scales, as given": {"scales": TODAY, "views": ["given"]},
+    "six scales, views, no ranks": {"scales": TODAY, "ranks": False},
+    "six scales, views": {"scales": TODAY},
+    "seven scales": {"scales": (1.0, *TODAY)},
+    "seven, modularity": {"scales": (1.0, *TODAY), "modular": 1.0},
+    "seven, modularity^2": {"scales": (1.0, *TODAY), "modular": 2.0},
+    "seven, balance^1/2, agreement^6": {
+        "scales": (1.0, *TODAY), "balanced": 0.5, "power": 6,
+    },
+    "eight, unweighted graph too": {"scales": (np.inf, 1.0, *TODAY)},
+    "1 in place of 0.71": {},
+    "the same, no ranks": {"ranks": False},
+    "the same, views by learned weights": {"kind": "learned"},
+    "the same, views by 1, 0.5, 0.25": {"by": (1.0, 0.5, 0.25)},
+    "the same, any number of components": {"fewest": lambda c: 0},
+    "the same, 5 neighbours of few": {"few": True},
+    "recommended: 5 of few, views by four scales, must pay 1.2": {
+        "few": True, "pays": 1.2, "by": TODAY[1:5],
+    },
+    "five: 1, 0.5, 0.35, 0.18, 0.125": {"scales": (1.0, 0.5, 0.354, 0.177, 0.125)},
+}  # fmt: skip
+
+
+def evaluate(options):
+    """Print means of NMI/ARI: all, by half, tables raw, noise, families."""
+    paths = [p for k in (20, 5) for p in sorted(options.cache.glob(f"*~{k}.npz"))]
+    cases = {(case.name, case.k): case for case in map(Case, paths)}
+    groups = {
+        "all": lambda n, raw: not raw and family(n) != "noise",
+        "half 0": lambda n, raw: not raw and family(n) != "noise" and not half(n),
+        "half 1": lambda n, raw: not raw and family(n) != "noise" and half(n),
+        "raw tables": lambda n, raw: raw,
+    }
+    for name in ("noise", "images", "tables", "fcps", "graves", "wut", "deric"):
+        groups[name] = lambda n, raw, name=name: not raw and family(n) == name
+    print("| rule |", " | ".join(groups), "|\n|", " --- |" * (len(groups) + 1))
+    for name, how in VARIANTS.items():
+        found = rule(cases, **how)
+        means = [
+            np.mean([v for key, v in found.items() if of(*key)], axis=0)
+            for of in groups.values()
+        ]
+        cells = " | ".join("{:.3f}/{:.3f}".format(*m).replace("0.", ".") for m in means)
+        print(f"| {name} | {cells} |", flush=True)
+
+
 def main():
     """Fit or evaluate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -214,8 +358,13 @@ def main():
     fit.add_argument("cache", type=Path)
     fit.add_argument("--cap", type=int, default=800)
     fit.add_argument("--neighbours", type=int, nargs="+", default=[20])
-    fit.add_argument("--only", nargs="+")
+    fit.add_argument("--scales", type=float, nargs="+", default=SCALES)
+    fit.add_argument("--only", nargs="+", help="parts of names")
+    fit.add_argument("--views", nargs="+", help="names of views")
     fit.set_defaults(run=fit_all)
+    rules = commands.add_parser("rules")
+    rules.add_argument("cache", type=Path)
+    rules.set_defaults(run=evaluate)
     options = parser.parse_args()
     with threadpool_limits(1):
         options.run(options)
