@@ -98,14 +98,21 @@ cdef inline void refresh(extremes* tree, int level, Py_ssize_t node) noexcept no
         level += 1
 
 
-cdef inline Py_ssize_t first_lowest(extremes* tree) noexcept nogil:
-    """The first leaf with the smallest low; the root's low is exact afterwards."""
+cdef inline double half(
+    const extremes* tree, int level, Py_ssize_t i, int which
+) noexcept nogil:
+    """Low (0) or high (1) of a node."""
+    return (&tree.level[level][i].low)[which]
+
+
+cdef inline Py_ssize_t first_least(extremes* tree, int which) noexcept nogil:
+    """The first leaf with the smallest half; that of the root is exact afterwards."""
     cdef int level = tree.top
     cdef Py_ssize_t node = 0, child, end
-    cdef double least = tree.level[level][0].low
+    cdef double least = half(tree, level, 0, which)
     while level > 0:
         child, end = node << SHIFT, end_of_children(tree, level, node)
-        while child < end and tree.level[level - 1][child].low != least:
+        while child < end and half(tree, level - 1, child, which) != least:
             child += 1
         if child < end:
             node = child
@@ -114,25 +121,13 @@ cdef inline Py_ssize_t first_lowest(extremes* tree) noexcept nogil:
             return node << (SHIFT * level)
         else:
             refresh(tree, level, node)
-            level, node, least = tree.top, 0, tree.level[tree.top][0].low
+            level, node, least = tree.top, 0, half(tree, tree.top, 0, which)
     return node
+
+
+cdef inline Py_ssize_t first_lowest(extremes* tree) noexcept nogil:
+    return first_least(tree, 0)
 
 
 cdef inline Py_ssize_t first_highest(extremes* tree) noexcept nogil:
-    """The same of high."""
-    cdef int level = tree.top
-    cdef Py_ssize_t node = 0, child, end
-    cdef double least = tree.level[level][0].high
-    while level > 0:
-        child, end = node << SHIFT, end_of_children(tree, level, node)
-        while child < end and tree.level[level - 1][child].high != least:
-            child += 1
-        if child < end:
-            node = child
-            level -= 1
-        elif least == HUGE_VAL:
-            return node << (SHIFT * level)
-        else:
-            refresh(tree, level, node)
-            level, node, least = tree.top, 0, tree.level[tree.top][0].high
-    return node
+    return first_least(tree, 1)
