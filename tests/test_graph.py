@@ -132,6 +132,27 @@ def test_graph_as_data_gives_the_labels_of_our_own_search(blobs, in_point_order)
     assert f"{len(blobs)} points, given by their distances to their" in report
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_to_oneself_may_be_rounded(dtype):
+    """As scikit-learn's are, which come from products where features are many."""
+    X = np.random.RandomState(0).normal(size=(300, 40)).astype(dtype)
+    X[:150] += 5.0
+    transformer = KNeighborsTransformer(n_neighbors=20, algorithm="brute")
+    graph = transformer.fit_transform(X)
+    graph.setdiag(1e-6)
+    options = {"random_state": 0, "max_iter": 2}
+    given = CDSK(2, kernel="precomputed_neighbors", **options).fit(graph)
+    found = CDSK(2, neighbors=transformer, **options).fit(X)
+    for model in (given, found):
+        assert adjusted_rand_score(model.labels_, np.arange(300) < 150) == 1.0
+
+
+def test_clusters_are_not_counted_by_another_index(blobs):
+    model = CDSK("auto", neighbors=KNeighborsTransformer())
+    with pytest.raises(ValueError, match="searches for neighbours by itself"):
+        model.fit(blobs)
+
+
 def test_a_sample_of_a_graph_has_other_neighbours(blobs):
     with pytest.raises(ValueError, match="needs points, as samples have other neigh"):
         select_lambda(distance_graph(blobs, 20), 3, kernel="precomputed_neighbors")

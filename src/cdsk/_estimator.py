@@ -154,13 +154,13 @@ class CDSK(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each point, numbered in order of first appearance.
+        Cluster of each point. The numbers do not depend on the order of the rows.
     n_clusters_ : int
         Number of clusters that was asked for, or chosen.
     count_choice_ : CountChoice or None
         How ``n_clusters_`` was chosen, and its runner-up, if it was "auto".
     weights_ : ndarray of shape (n_samples,)
-        Kernel weights, sum 1.
+        Kernel weights; times ``sample_weight``, if there are any, their sum is 1.
     support_ : ndarray of shape (n_support,)
         Indices of the points with positive weight.
     strays_ : ndarray of shape (n_strays,)
@@ -489,7 +489,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_new,)
         """
         check_is_fitted(self, "labels_")
-        heaviest = np.argmax(np.bincount(self.labels_, weights=self.weights_))
+        heaviest = self._points.heaviest(self.labels_, self.weights_)
         lost = 0
 
         def label(votes):
@@ -680,6 +680,11 @@ class CDSK(ClusterMixin, BaseEstimator):
             return Points.as_given(X, sample_weight)
         points = Points.distinct(X, sample_weight)
         if len(points) == 1:  # of which there are no distances
+            if len(points.rows) < len(X):
+                raise ValueError(
+                    "X must hold two different rows whose sample_weight is not 0; got "
+                    "one."
+                )
             points = Points.as_given(X, sample_weight)
             points.n_different = 1
         return points

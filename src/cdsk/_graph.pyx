@@ -300,7 +300,7 @@ def coarsened(
     of_all = np.asarray(group)
     sizes = np.bincount(of_all[of_all >= 0], minlength=count)
     cdef int[::1] bounds = np.append(0, np.cumsum(sizes)).astype(np.intc)
-    cdef int[::1] members = np.argsort(of_all, kind="stable")[n - sum(sizes) :].astype(
+    cdef int[::1] members = np.argsort(of_all, kind="stable")[n - bounds[count] :].astype(
         np.intc
     )
     integer = np.asarray(starts).dtype

@@ -72,6 +72,11 @@ def _check_n_clusters(model):
             'n_clusters="auto" needs points; expected an integer for '
             f"kernel={model.kernel!r}."
         )
+    if model.neighbors is not None:
+        raise ValueError(
+            'n_clusters="auto" searches for neighbours by itself; expected an integer '
+            f"for neighbors={model.neighbors!r}."
+        )
 
 
 def _check_neighbors(model):

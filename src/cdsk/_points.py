@@ -14,6 +14,7 @@ that it takes in any order.
 import numpy as np
 
 from cdsk._nearest import order_points
+from cdsk._runtime import check_memory
 
 
 class Points:
@@ -56,6 +57,7 @@ class Points:
     @classmethod
     def distinct(cls, X, weights=None):
         """The different ones among the rows that have a weight."""
+        check_memory(X.nbytes, "A copy of the data", "Use fewer points.")
         if weights is None or weights.all():
             row_of, point_of = first_of_equal_rows(X)
             return cls(X[row_of], row_of, point_of, weights)
@@ -68,6 +70,7 @@ class Points:
     def near_together(self, X):
         """The same points, with other coordinates, in an order that these give them."""
         X = np.ascontiguousarray(X)
+        check_memory(X.nbytes, "A copy of the points", "Use fewer points.")
         order = np.empty(len(X), dtype=np.int32)
         order_points(X, order)
         place = np.empty(len(X) + 1, dtype=np.int32)
@@ -85,8 +88,8 @@ class Points:
 
     @property
     def relative_masses(self):
-        """Masses in units of the smallest, None if all are 1."""
-        return None if self.masses is None else self.masses / self.masses.min()
+        """Masses in units of their median, None if all are 1."""
+        return None if self.masses is None else self.masses / np.median(self.masses)
 
     def from_rows(self, values):
         """What is known of every row, for every point."""
@@ -107,6 +110,12 @@ class Points:
         if self.masses is None:
             return weights
         return weights * self.masses / np.sum(weights * self.masses)
+
+    def heaviest(self, labels, weights):
+        """The cluster whose rows have the largest weights together."""
+        if self.weights is not None:
+            weights = weights * self.weights
+        return int(np.argmax(np.bincount(labels, weights)))
 
     @property
     def rows(self):
@@ -165,11 +174,11 @@ def first_of_equal_rows(X):
 
 def _hashes(X):
     """A number for every row, the same for equal ones, rarely for others."""
-    bits = np.uint32 if X.dtype == np.float32 else np.uint64
     odd = np.random.RandomState(0).randint(2**62, size=X.shape[1]).astype(np.uint64)
     hashes = np.zeros(len(X), dtype=np.uint64)
     for column, factor in zip(X.T, 2 * odd + 1, strict=True):
-        # 0.0 for -0.0; small whole numbers differ in the high half only
-        value = (column + 0.0).view(bits).astype(np.uint64)
-        hashes += (value ^ (value >> np.uint64(32))) * factor
+        # 0.0 for -0.0; small whole numbers differ in their highest bits only
+        value = (column.astype(np.float64) + 0.0).view(np.uint64)
+        value = (value ^ (value >> np.uint64(32))) * factor
+        hashes += (value ^ (value >> np.uint64(29))) * factor
     return hashes

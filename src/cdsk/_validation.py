@@ -116,6 +116,10 @@ def in_one_dtype(A, B):
     return np.ascontiguousarray(A, dtype), np.ascontiguousarray(B, dtype)
 
 
+# Between the weights of two rows: kernels have the square of it.
+_WIDEST = 1e6
+
+
 def check_sample_weight(sample_weight, X, is_given):
     """Weights of the rows as an array; None if all of them are 1.
 
@@ -138,6 +142,13 @@ def check_sample_weight(sample_weight, X, is_given):
         raise ValueError(
             "sample_weight must not be zero for all rows but one; got "
             f"{np.count_nonzero(weights)} rows of another weight."
+        )
+    positive = weights[weights > 0]
+    low, high = float(positive.min()), float(positive.max())
+    if not 1e-100 < low <= high <= min(1e100, _WIDEST * low):
+        raise ValueError(
+            "sample_weight must be between 1e-100 and 1e100 and differ by a factor of "
+            f"{_WIDEST:.0e} at most, or be 0; got {low:.3g} to {high:.3g}."
         )
     if is_given and not weights.all():
         raise ValueError(

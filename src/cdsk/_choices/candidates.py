@@ -235,7 +235,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """The kernels of X that the parameters of the estimator ask for.
 
-    With ``masses`` m (n,), at least 1, they are K_ij m_i m_j.
+    With ``masses`` m (n,), of median 1, they are K_ij m_i m_j.
     """
     if kernel == "precomputed":
         return [Precomputed(X, psd, n_threads, masses)]

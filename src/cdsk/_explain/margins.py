@@ -26,7 +26,8 @@ def leave_one_out(kernel, labels, weights, masses=None):
     votes = np.maximum(kernel.product(np.ascontiguousarray(members)), 0.0)
     points = np.arange(len(labels))
     if masses is not None:
-        votes[labels, points] += (1.0 - 1.0 / masses) * weights * kernel.of_copies
+        others = np.maximum(1.0 - 1.0 / masses, 0.0)
+        votes[labels, points] += others * weights * kernel.of_copies
         votes /= masses
     total = votes.sum(axis=0)
     own = votes[labels, points]

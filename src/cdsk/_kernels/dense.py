@@ -28,8 +28,11 @@ def scale_by_masses(K, masses):
 
 
 def loops_of(diagonal, masses):
-    """m_i (m_i - 1) K_ii from the diagonal m_i^2 K_ii; None: all masses are 1."""
-    return None if masses is None else diagonal * (1.0 - 1.0 / masses)
+    """m_i (m_i - 1) K_ii from the diagonal m_i^2 K_ii; None: all masses are 1.
+
+    A mass below 1 is less than one copy.
+    """
+    return None if masses is None else diagonal * np.maximum(1.0 - 1.0 / masses, 0.0)
 
 
 class DenseKernel(SymmetricMatrix, Kernel):

@@ -18,7 +18,12 @@ from sklearn.base import clone
 from cdsk._kernels.neighbours import SAME_POINT, SCALE_NEIGHBOUR, Scales
 from cdsk._kernels.sparse import SparseKernel
 from cdsk._linalg.banded import BandOrder
+from cdsk._runtime import check_memory
 from cdsk._validation import check_kernel_values, check_symmetric_sparse
+
+# A distance of a point to itself, as a part of the largest of its row, that is no
+# rounding.
+_NOT_ITSELF = 0.01
 
 
 def check_graph(graph, n, name):
@@ -46,6 +51,7 @@ def check_graph(graph, n, name):
 
 def given_similarities(matrix, name, remedy, n_threads, masses=None):
     """The ``SparseKernel`` of a sparse matrix of similarities."""
+    check_memory(60 * matrix.nnz, "A fit of these similarities", "Use fewer of them.")
     matrix = check_symmetric_sparse(matrix, name)
     check_kernel_values(matrix, name)
     matrix = _kept(matrix, ~_own(matrix) & (matrix.data > 0))
@@ -62,7 +68,9 @@ def _own(graph):
 
 def _without_diagonal(graph, name):
     own = _own(graph)
-    if graph.data[own].any():
+    farthest = graph.max(axis=1).toarray().ravel()[graph.indices[own]]
+    # distances from products of many features are not quite 0
+    if (graph.data[own] > _NOT_ITSELF * farthest).any():
         raise ValueError(
             f"{name} must hold distances, so that a point has a distance of 0 to "
             f"itself; got {graph.data[own].max()}. Was it made with "

@@ -39,7 +39,7 @@ _SHIFT = 1e-8
 class NeighbourGraph:
     """Pairs of neighbours and their squared distances, shared by all kernels of X.
 
-    With ``masses`` m (n,), at least 1, its kernels are K_ij m_i m_j. Copies of a point
+    With ``masses`` m (n,), of median 1, its kernels are K_ij m_i m_j. Copies of a point
     do not take the places of its neighbours, and up to so many of them do not count for
     each other: those that do would outweigh all neighbours. Where there are more, the
     rest does, as a heap of copies is a cluster of its own.
@@ -161,17 +161,15 @@ class SparseKernel(Kernel):
     @cached_property
     def diagonal(self):
         """K_ii: 1, or the least number that makes K positive semi-definite."""
-        masses = np.ones(self.n) if self.masses is None else self.masses
-
-        def negative(vectors):
-            return -self.product(vectors / masses) / masses
-
-        bound = float(-negative(np.ones((1, self.n))).min())
-        # row sums of at most 1 mean diagonal dominance
+        bound = float(self.row_sums.max())
+        # The same for all points, whatever their masses: the search for a pair is then
+        # as quick as it can be. Row sums of at most 1 mean diagonal dominance.
         if bound > 1.0:
-            raised = largest_eigenvalue(negative, bound, self.n, self.n_threads)
-            return max(1.0, raised) * masses**2
-        return masses**2
+            raised = largest_eigenvalue(
+                lambda vectors: -self.product(vectors), bound, self.n, self.n_threads
+            )
+            return np.full(self.n, max(1.0, raised))
+        return np.ones(self.n)
 
     @property
     def of_copies(self):

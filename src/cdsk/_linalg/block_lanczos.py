@@ -107,7 +107,8 @@ def leading_by_block_lanczos(
         "Use fewer points or clusters.",
     )
     first = _orthonormal(start, (known,), n_threads)
-    basis, image = _Rows(first), _Rows(product(first))
+    room = max(4 * width, _BASIS_SIZE)
+    basis, image = _Rows(first, room), _Rows(product(first), room)
     # Q'AQ; only its new rows and columns are computed
     projected = inner(first, image.filled, n_threads)
     n_products = 1
@@ -158,11 +159,12 @@ def leading_by_block_lanczos(
 
 
 class _Rows:
-    """Rows that are appended a few at a time, in room that doubles."""
+    """Rows that are appended a few at a time; there is ``room`` for so many."""
 
-    def __init__(self, first):
-        self._room = first
-        self.count = len(first)
+    def __init__(self, first, room):
+        self._room = np.empty((max(room, len(first)), first.shape[1]))
+        self.count = 0
+        self.append(first)
 
     @property
     def filled(self):
@@ -171,7 +173,12 @@ class _Rows:
     def append(self, block):
         end = self.count + len(block)
         if end > len(self._room):
-            room = np.empty((2 * end, block.shape[1]))
+            check_memory(
+                8 * block.shape[1] * (end + _LARGE_BASIS_SIZE),
+                "A larger basis of the spectral step",
+                "Use fewer points or clusters.",
+            )
+            room = np.empty((end + _LARGE_BASIS_SIZE, block.shape[1]))
             room[: self.count] = self.filled
             self._room = room
         self._room[self.count : end] = block

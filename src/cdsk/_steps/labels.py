@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Embedding -> labels, numbered in the order in which clusters first appear."""
 
+import warnings
+
 import numpy as np
 from scipy.linalg import qr, svd
 from sklearn import cluster
@@ -76,7 +78,10 @@ def _kmeans(vectors, n_init, random_state, masses):
             model = OneThreadKMeans(c, init=start.cluster_centers_, n_init=1)
         else:
             model = OneThreadKMeans(c, n_init=n_init, random_state=rng)
-        return model.fit_predict(points, sample_weight=masses)
+        with warnings.catch_warnings():
+            # of embeddings that have fewer places than clusters, as bad kernels lead to
+            warnings.filterwarnings("ignore", "Number of distinct clusters")
+            return model.fit_predict(points, sample_weight=masses)
 
 
 def _cluster_qr(vectors):
