@@ -110,7 +110,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         Rank of the approximation, at most ``n_samples``; None takes that at which a
         twentieth of the trace of the centred kernel is missing, and 2000 at most. Or
         the number of components for ``representation="whiten"``; None takes as many as
-        the data span.
+        the data span. With "auto" it means nothing.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
             default="auto"
         What becomes of the data before anything else: nothing; every feature has mean

@@ -51,13 +51,17 @@ LEAST_FOR_SCORES = 4
 # A feature whose commonest value has more than this share has no ranks to speak of.
 TIED = 0.1
 
-# How many times the score of the first view another one must have.
-PAYS = 1.2
+# How many times the score of the first view another one must have. COIL-20 in full has
+# up to 1.21, by the seed, in a view that is a little worse; 1.1 to 1.4 choose alike on
+# the sets of the study.
+PAYS = 1.25
 
-# How the views are compared: bandwidths, starts of k-means, most points.
+# How the views are compared: bandwidths, starts of k-means, and most points, as many as
+# the study had. With many features they do not suffice: 1000 digits of MNIST would be
+# whitened, 2000 are not.
 SCALES = tuple(2.0 ** (-0.5 * i) for i in range(2, 6))
 _STARTS = 3
-_LARGEST_SAMPLE = 2000
+_SAMPLE, _SAMPLE_OF_MANY = 800, 2000
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Representation:
         Components of the whitened data, None for other views.
     scores : dict
         Balanced agreement of every view that was compared, by its name, "whiten 20" for
-        20 components; the first is taken unless another has 1.2 times its score. Empty
+        20 components; the first is taken unless another has 1.25 times its score. Empty
         if there was nothing to compare.
     spread : ndarray of shape (n_features,) or None
         Standard deviation of every feature of the data as they are; None for a
@@ -161,10 +165,12 @@ def check_representation(representation, n_components, rank=False):
             ", which cannot be told apart; expected one of the two, and data that were "
             "whitened beforehand."
         )
-    if n_components is not None and not (whiten or rank):
+    # scikit-learn's checks of estimators set it with all else as it is: "auto"
+    if n_components is not None and representation in VIEWS and not (whiten or rank):
         raise ValueError(
             'n_components is for representation="whiten" or approximation="lowrank"; '
-            f"expected None without them, got {n_components!r}."
+            f"expected None for representation={representation!r}, got "
+            f"{n_components!r}."
         )
 
 
@@ -211,9 +217,9 @@ def _views(spread):
 def _compare(X, masses, n_clusters, views, k, rng, n_threads):
     """Balanced agreement of the views that the points have, by name."""
     seed = rng.randint(2**31 - 1)
-    if len(X) > _LARGEST_SAMPLE:
-        draw = np.random.RandomState(seed).choice
-        rows = draw(len(X), _LARGEST_SAMPLE, replace=False)
+    most = _SAMPLE_OF_MANY if len(views) > 2 else _SAMPLE
+    if len(X) > most:
+        rows = np.random.RandomState(seed).choice(len(X), most, replace=False)
         X, masses = X[rows], None if masses is None else masses[rows]
     seen = _seen(X, masses, n_clusters, views, n_threads)
     # in an order that their unit has no part in, as k-means depends on it
