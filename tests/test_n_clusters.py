@@ -213,7 +213,7 @@ def test_bad_input_is_refused_in_words(data, candidates, message):
 def test_bad_representation_is_refused():
     with pytest.raises(ValueError, match="representation must be"):
         suggest_n_clusters(X, [2], representation="perhaps")
-    with pytest.raises(ValueError, match="n_components is for .* got 2"):
+    with pytest.raises(ValueError, match=r"n_components is for .* got 2"):
         suggest_n_clusters(X, [2], representation="raw", n_components=2)
 
 

@@ -123,9 +123,7 @@ class Representation:
             m = min(X.shape) if n_components is None else n_components
             directions = _directions(X - mean, masses, m, n_threads)
             if directions.shape[1]:
-                return cls(
-                    view, directions.shape[1], directions=directions, **common
-                )
+                return cls(view, directions.shape[1], directions=directions, **common)
         elif view != "raw":
             # what does not vary stays 0
             common["scale"] = np.where(spread > 0, spread, np.inf)
