@@ -12,7 +12,12 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._choices.candidates import FACTORS, NEIGHBOURS, find_candidates
+from cdsk._choices.candidates import (
+    FACTORS,
+    NEIGHBOURS,
+    default_neighbours,
+    find_candidates,
+)
 from cdsk._kernels.bandwidth import bandwidth_from_data
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
@@ -38,11 +43,26 @@ def rbf(X, bandwidth, n_neighbors=None, kernel="rbf", kernel_params=None, psd=No
     )
 
 
-def test_factors_are_a_geometric_grid_widest_first():
+def test_factors_are_one_and_a_geometric_grid_widest_first():
     assert len(FACTORS) == 6
-    np.testing.assert_allclose(np.diff(np.log2(FACTORS)), -0.5)
-    assert FACTORS[0] == pytest.approx(np.sqrt(0.5))
-    assert FACTORS[-1] == pytest.approx(1 / 8)
+    np.testing.assert_allclose(np.log2(FACTORS), [0, -1, -1.5, -2, -2.5, -3])
+
+
+@pytest.mark.parametrize(
+    ("n", "n_features", "n_clusters", "k"),
+    [(249, 60, 10, 5), (250, 60, 10, 20), (249, 59, 10, 20), (30, 2, 10, 20)],
+)
+def test_number_of_neighbours(n, n_features, n_clusters, k):
+    assert default_neighbours(n, n_features, n_clusters) == k
+
+
+def test_number_of_neighbours_is_by_the_features_that_were_given(rng):
+    X = np.zeros((100, 70))
+    X[:, :60] = rng.normal(size=(100, 60))
+    how = {"representation": "whiten", "n_components": 8, "random_state": 0}
+    for data, k in ((X, 5), (X[:, 1:], 20)):
+        model = CDSK(5, max_iter=0, n_init=1, **how).fit(data)
+        assert model._votes.neighbours.k == k
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 5, 200])

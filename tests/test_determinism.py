@@ -69,7 +69,7 @@ for model in (
     CDSK(4, random_state=0).fit(X[:60]),
     # many points at equal distances
     CDSK(4, random_state=0).fit(np.round(wide / 8)),
-    CDSK(4, random_state=0, whiten=30).fit(wide),
+    CDSK(4, random_state=0, representation="whiten", n_components=30).fit(wide),
 ):
     for name in ("weights_", "embedding_", "labels_", "history_"):
         array = np.ascontiguousarray(getattr(model, name))
@@ -96,7 +96,7 @@ def test_thread_settings_of_the_environment_change_nothing(blobs):
             results(blobs[:300]),
             results(blobs[:60]),
             results(np.round(wide / 8)),
-            results(wide, whiten=30),
+            results(wide, representation="whiten", n_components=30),
         )
         for array in found[:4]
     ]

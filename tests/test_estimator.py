@@ -71,7 +71,7 @@ def test_attributes(fitted):
     assert model.lam_ == 0.2
     assert model.choice_.scores.shape == (6,)
     assert model.choice_.chosen == np.argmax(model.choice_.scores)
-    assert model.representation_.n_components is None
+    assert model.representation_.view == "raw"
     assert model.margins_.shape == (150,)
     assert model.n_features_in_ == 4
 
@@ -191,7 +191,7 @@ CHOSEN = {
     "lam": {"lam": "auto"},
     "bandwidth": {"bandwidth": "local"},
     "kernel": {"kernel": "laplacian"},
-    "whiten": {"whiten": 2},
+    "whiten": {"representation": "whiten", "n_components": 2},
 }
 
 
@@ -199,15 +199,17 @@ CHOSEN = {
 def test_n_clusters_chosen_by_the_data(parameters):
     X = make_blobs(160, centers=9 * np.eye(4), random_state=0)[0]
     model = CDSK("auto", random_state=0, **parameters).fit(X)
-    suggested = cdsk.suggest_n_clusters(
-        X, whiten=parameters.get("whiten", "auto"), random_state=0
-    )
+    raw = "bandwidth" in parameters or "kernel" in parameters
+    view = {"representation": "raw"} if raw else {}
+    names = "representation", "n_components"
+    view |= {name: parameters[name] for name in names if name in parameters}
+    suggested = cdsk.suggest_n_clusters(X, random_state=0, **view)
     assert model.n_clusters == "auto"
     assert type(model.n_clusters_) is int
     assert model.n_clusters_ == suggested.n_clusters == len(set(model.labels_))
     assert (model.count_choice_.scores == suggested.scores).all()
     assert model.count_choice_.runner_up == suggested.runner_up
-    if "whiten" not in parameters:
+    if "representation" not in parameters:
         assert model.n_clusters_ == 4
     given = CDSK(model.n_clusters_, random_state=0, **parameters).fit(X)
     assert (given.labels_ == model.labels_).all()

@@ -228,7 +228,10 @@ def test_pairs_that_come_twice_are_refused():
             "bandwidth='median' needs points",
         ),
         ({"kernel": "precomputed_neighbors", "lam": "auto"}, "lam='auto' needs points"),
-        ({"kernel": "precomputed_neighbors", "whiten": True}, "whiten needs points"),
+        (
+            {"kernel": "precomputed_neighbors", "representation": "whiten"},
+            "representation='whiten' needs points",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(blobs, parameters, message):

@@ -14,6 +14,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, __version__
+from cdsk._choices.representation import VIEWS
 from cdsk._cli import main as _cli
 from cdsk._kernels.bandwidth import RULES
 
@@ -176,22 +177,23 @@ def test_options_reach_the_estimator(cdsk, data, points, monkeypatch):
 
     monkeypatch.setattr(CDSK, "fit", fit)
     options = "--lam 0.5 --max-iter 3 --seed 4 --threads 2 --verbose --bandwidth 1.5"
-    cdsk("cluster", data, "-k", 3, "--standardize", "--columns", "2", *options.split())
+    options += " --representation whiten --components 1"
+    cdsk("cluster", data, "-k", 3, "--columns", "2", *options.split())
     expected = dict(n_clusters=3, lam=0.5, max_iter=3, random_state=4, n_threads=2)
     expected |= dict(verbose=1, bandwidth=1.5)
+    expected |= dict(representation="whiten", n_components=1)
     assert {name: seen[name] for name in expected} == expected
-    column = points[:, [1]]
-    standardized = (column - column.mean()) / column.std()
-    np.testing.assert_allclose(seen["X"], standardized, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(seen["X"], points[:, [1]], rtol=0, atol=1e-12)
 
 
 def test_defaults_are_those_of_the_estimator():
     arguments = _cli.parser().parse_args(["cluster", "x.csv", "-k", "2"])
     defaults = inspect.signature(CDSK).parameters
-    for name in ("bandwidth", "lam", "max_iter"):
+    for name in ("bandwidth", "lam", "max_iter", "representation"):
         assert getattr(arguments, name) == defaults[name].default
     assert arguments.threads == defaults["n_threads"].default
     assert tuple(_cli.RULES) == ("auto", *RULES)
+    assert tuple(_cli.VIEWS) == ("auto", *VIEWS)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -180,7 +180,8 @@ def test_float32_and_many_features():
     X = np.random.RandomState(0).standard_normal((120, 80)).astype(np.float32)
     X[:60, :5] += 20
     assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 2
-    whitened = suggest_n_clusters(X, range(2, 8), whiten=20, random_state=0)
+    how = {"representation": "whiten", "n_components": 20, "random_state": 0}
+    whitened = suggest_n_clusters(X, range(2, 8), **how)
     assert whitened.eigenvalues[0, 1] < 0.999
 
 
@@ -209,9 +210,11 @@ def test_bad_input_is_refused_in_words(data, candidates, message):
         suggest_n_clusters(data, candidates)
 
 
-def test_bad_whiten_is_refused():
-    with pytest.raises(ValueError, match="whiten"):
-        suggest_n_clusters(X, [2], whiten="perhaps")
+def test_bad_representation_is_refused():
+    with pytest.raises(ValueError, match="representation must be"):
+        suggest_n_clusters(X, [2], representation="perhaps")
+    with pytest.raises(ValueError, match=r"n_components is for .* got 2"):
+        suggest_n_clusters(X, [2], representation="raw", n_components=2)
 
 
 def test_scores_by_their_definition():

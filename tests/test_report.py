@@ -188,7 +188,8 @@ def test_small_clusters_are_told(model):
         {"kernel": "precomputed"},
         {"kernel": "precomputed", "psd": False},
         {"max_iter": 0},
-        {"whiten": 2},
+        {"representation": "whiten", "n_components": 2},
+        {"representation": "normal_scores"},
         {"lam": "auto"},
         {"init": "sparse", "bandwidth": 1.5},
     ],
@@ -240,14 +241,16 @@ def test_the_chosen_lambda():
     assert f"{chosen.lam:.3g}: {chosen.curve.min():.3g}" in text
 
 
-def test_cuts_of_the_representations():
+def test_scores_of_the_views():
     X, _ = load_digits(n_class=3, return_X_y=True)
     model = CDSK(3, random_state=0).fit(X)
     text = words(model, "Data")
-    cuts = model.representation_.cuts
-    assert f"as they are: {cuts[0]:.3f} (chosen)" in text
-    assert f"20: {cuts[20]:.3f}" in text
-    model = CDSK(3, whiten=20, random_state=0).fit(X)
+    scores = model.representation_.scores
+    assert text.startswith("537 points of 64 features, as given Balanced agreement")
+    assert f"as given {scores['raw']:.3f} (chosen), standardised " in text
+    assert f"whitened to 20 components {scores['whiten 20']:.3f}" in text
+    how = {"representation": "whiten", "n_components": 20}
+    model = CDSK(3, random_state=0, **how).fit(X)
     assert (
         words(model, "Data") == "537 points of 64 features, whitened to 20 components"
     )
@@ -328,7 +331,8 @@ def test_names_of_many_clusters_are_shortened():
 
 def first_of(data):
     """A quick fit: what is warned of features does not depend on the rest."""
-    return CDSK(2, max_iter=0, n_init=1, random_state=0).fit(data)
+    how = {"max_iter": 0, "n_init": 1, "random_state": 0}
+    return CDSK(2, representation="raw", **how).fit(data)
 
 
 def iris_with_noise(unit, n_noise=1):
@@ -371,9 +375,9 @@ def test_features_that_dominate(data, named):
     assert f"{named} more than 99% of the variance: distances hardly see" in text
 
 
-def test_features_of_other_kernels_and_of_whitened_data():
+def test_features_of_other_kernels_and_views():
     X = iris_with_noise(1e5)
-    for parameters in ({"whiten": True}, {"kernel": "cosine"}):
+    for parameters in ({}, {"representation": "whiten"}, {"kernel": "cosine"}):
         model = CDSK(2, random_state=0, **parameters).fit(X)
         assert "variance" not in words(model, "Warnings")
     K = gaussian(blobs(), blobs())
@@ -391,6 +395,6 @@ def test_no_spread_and_spread_beyond_the_range_of_squares(model, spread):
 
 def test_spread_is_that_of_the_data_as_given():
     X = iris_with_noise(1e5)
-    for whiten in (True, False):
-        model = CDSK(2, whiten=whiten, random_state=0).fit(X)
+    for view in ("auto", "raw", "normal_scores", "whiten"):
+        model = CDSK(2, representation=view, random_state=0).fit(X)
         np.testing.assert_allclose(model.representation_.spread, X.std(axis=0))

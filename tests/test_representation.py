@@ -1,24 +1,29 @@
-"""Whitening against an SVD, and the decision for or against it."""
+"""Views against an SVD, SciPy and scikit-learn, and the choice among them."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from scipy.stats import norm, rankdata
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 import reference
-from cdsk import CDSK
-from cdsk._choices import representation as _whiten
-from cdsk._choices.representation import represent
+from cdsk import CDSK, suggest_n_clusters
+from cdsk._choices import representation as _views
+from cdsk._choices.partition import choose
+from cdsk._choices.representation import Representation, represent
 
 N_CLUSTERS = 10
+VIEWS = "raw", "standardize", "normal_scores", "whiten"
 
 
-def rng_state():
-    return np.random.RandomState(0)
+def represented(X, view, n_clusters=2, n_components=None, masses=None, seed=0):
+    rng = np.random.RandomState(seed)
+    return represent(X, n_clusters, view, rng, 1, n_components, masses)
 
 
-def represented(X, whiten, n_clusters=2):
-    return represent(X, n_clusters, whiten, rng_state(), 1)
+def whitened(X, n_components=None):
+    return represented(X, "whiten", n_components=n_components)
 
 
 def rotated(X, seed=0):
@@ -50,15 +55,15 @@ SHAPES = {"tall": (60, 8), "wide": (20, 45), "square": (30, 30), "one feature": 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("whiten", [True, 1, 3, 500])
-def test_whitened_data_are_those_of_an_svd(rng, shape, whiten, offset):
+@pytest.mark.parametrize("n_components", [None, 1, 3, 500])
+def test_whitened_data_are_those_of_an_svd(rng, shape, n_components, offset):
     n, d = SHAPES[shape]
     X = rng.normal(size=(n, d)) * np.linspace(1, 3, d) + offset
-    rank = min(n - 1, d)
-    m = rank if whiten is True else min(whiten, rank)
-    representation = represented(X, whiten)
+    m = min(n_components or n, n - 1, d)
+    representation = whitened(X, n_components)
     assert representation.n_components == m
-    assert representation.cuts == {}
+    assert representation.view == f"whiten {m}"
+    assert representation.scores == {}
     Z = representation.transform(X)
     assert Z.shape == (n, m)
     assert Z.flags.c_contiguous
@@ -71,7 +76,7 @@ def test_whitened_data_are_those_of_an_svd(rng, shape, whiten, offset):
 
 def test_components_come_in_order_of_their_variance(rng):
     X = rng.normal(size=(100, 6)) * [1, 5, 3, 2, 6, 4]
-    full, part = (represented(X, m).transform(X) for m in (6, 4))
+    full, part = (whitened(X, m).transform(X) for m in (6, 4))
     np.testing.assert_allclose(full[:, :4], part, atol=1e-10)
     strongest = np.abs(np.corrcoef(full[:, 0], X[:, 4])[0, 1])
     assert strongest > 0.9
@@ -80,73 +85,257 @@ def test_components_come_in_order_of_their_variance(rng):
 @pytest.mark.parametrize("shape", [(60, 12), (12, 60)])
 def test_directions_the_data_do_not_span_are_left_out(rng, shape):
     X = rng.normal(size=(shape[0], 4)) @ rng.normal(size=(4, shape[1]))
-    for whiten in (True, 10):
-        representation = represented(X, whiten)
+    for n_components in (None, 10):
+        representation = whitened(X, n_components)
         assert representation.n_components == 4
         Z = representation.transform(X)
         np.testing.assert_allclose(Z.T @ Z / len(X), np.eye(4), atol=1e-8)
 
 
-def test_transform_is_affine_and_serves_new_points(rng):
+def test_whitening_is_affine_and_serves_new_points(rng):
     X, new = rng.normal(size=(50, 5)), rng.normal(size=(7, 5))
-    representation = represented(X, True)
+    representation = whitened(X)
     middle = representation.transform(0.5 * (new + X[:7]))
     ends = representation.transform(new) + representation.transform(X[:7])
     np.testing.assert_allclose(middle, 0.5 * ends, atol=1e-12)
 
 
-def test_scale_rotation_and_shift_of_the_data_change_no_distance(rng):
+def test_scale_rotation_and_shift_of_whitened_data_change_no_distance(rng):
     X = rng.normal(size=(40, 5)) * [1, 2, 3, 4, 5]
-    Z = represented(X, True).transform(X)
+    Z = whitened(X).transform(X)
     other = rotated(1e3 * X) + 7
-    W = represented(other, True).transform(other)
+    W = whitened(other).transform(other)
     np.testing.assert_allclose(Z @ Z.T, W @ W.T, atol=1e-8)
 
 
-def test_dtype_is_kept(rng, dtype):
+def test_standardised_data_are_those_of_scikit_learn(rng):
+    X = rng.normal(size=(60, 4)) * [1e-200, 1, 7, 1e6] + [0, 3, 1e6, 0]
+    X[:, 1] = 0.1  # whose mean is not 0.1 in the last bit
+    new = rng.normal(size=(9, 4)) * 1e6
+    representation = represented(X, "standardize")
+    Z, W = representation.transform(X), representation.transform(new)
+    others = [2, 3]
+    scaler = StandardScaler().fit(X[:, others])
+    np.testing.assert_allclose(Z[:, others], scaler.transform(X[:, others]), atol=1e-9)
+    np.testing.assert_allclose(W[:, others], scaler.transform(new[:, others]))
+    # squares that are no numbers, and no deviation at all
+    np.testing.assert_allclose(Z[:, 0].std(), 1)
+    assert (Z[:, 1] == 0).all()
+    assert (W[:, 1] == 0).all()
+
+
+def scores_of(X):
+    """Normal scores by SciPy, of features with few ties."""
+    found = norm.ppf((rankdata(X, axis=0) - 0.5) / len(X))
+    return found / found.std(axis=0)
+
+
+def test_normal_scores_are_those_of_scipy(rng):
+    X = np.exp(rng.normal(size=(80, 3)))
+    X[:, 1] = np.round(X[:, 1], 1)  # ties
+    Z = represented(X, "normal_scores").transform(X)
+    np.testing.assert_allclose(Z, scores_of(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("copies", [10, 11])
+def test_feature_of_a_common_value_is_standardised(rng, copies):
+    X = rng.normal(size=(100, 2))
+    X[:copies, 0] = 0.0
+    Z = represented(X, "normal_scores").transform(X)
+    np.testing.assert_allclose(Z[:, 1], scores_of(X)[:, 1], atol=1e-12)
+    scaled = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    expected = scores_of(X)[:, 0] if copies == 10 else scaled
+    np.testing.assert_allclose(Z[:, 0], expected, atol=1e-12)
+
+
+def test_normal_scores_of_new_points_are_monotone(rng):
+    X = np.exp(3 * rng.normal(size=(50, 1)))
+    representation = represented(X, "normal_scores")
+    new = np.sort(np.concatenate([X[:, 0], np.linspace(-50, 2 * X.max(), 5000)]))
+    Z = representation.transform(new[:, np.newaxis])[:, 0]
+    assert (np.diff(Z)[np.diff(new) > 0] > 0).all()
+    # between values linear, and beyond them as steep as standardising
+    low, high = np.sort(X[:, 0])[[7, 8]]
+    ends = representation.transform(np.array([[low], [high]]))
+    middle = representation.transform(np.array([[0.5 * (low + high)]]))
+    np.testing.assert_allclose(middle[0], ends.mean(axis=0), rtol=1e-12)
+    for end, step in ((X.min(), -3.0), (X.max(), 3.0)):
+        near, far = representation.transform(np.array([[end], [end + step]]))
+        np.testing.assert_allclose(far - near, step / X.std(), rtol=1e-9)
+
+
+def test_values_next_to_each_other_keep_their_scores():
+    # a slope between them would be beyond all numbers
+    x = np.concatenate([5e-324 * np.arange(12), np.arange(1.0, 40.0)])
+    X = np.column_stack([x, x])
+    Z = represented(X, "normal_scores").transform(X)
+    np.testing.assert_allclose(Z, scores_of(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_weight_is_a_number_of_repetitions(rng, view):
+    X, new = np.round(rng.normal(size=(40, 4)), 1) * [1, 1, 5, 9], np.eye(4)
+    masses = rng.integers(1, 6, size=40)
+    weighted = represented(X, view, masses=masses.astype(float))
+    repeated = represented(np.repeat(X, masses, axis=0), view)
+    np.testing.assert_allclose(weighted.spread, repeated.spread, rtol=1e-12)
+    for points in (X, new):
+        Z, W = (r.transform(points) for r in (weighted, repeated))
+        np.testing.assert_allclose(Z @ Z.T, W @ W.T, atol=1e-9)
+    Z = weighted.transform(X)
+    covariance = np.cov(Z.T, ddof=0, fweights=masses)
+    if view == "whiten":
+        np.testing.assert_allclose(covariance, np.eye(4), atol=1e-9)
+    elif view != "raw":
+        np.testing.assert_allclose(np.diag(covariance), 1, atol=1e-9)
+        # the unit of the weights is none of the matter
+        other = represented(X, view, masses=0.3 * masses)
+        np.testing.assert_allclose(other.transform(X), Z, atol=1e-12)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_weights_of_rows_are_repetitions_to_the_estimator(rng, view):
+    X = make_blobs(90, 4, centers=3, random_state=0)[0]
+    weights = rng.integers(0, 4, size=90)
+    weighted = CDSK(3, representation=view, random_state=0)
+    weighted.fit(X, sample_weight=weights)
+    repeated = CDSK(3, representation=view, random_state=0)
+    repeated.fit(np.repeat(X, weights, axis=0))
+    labels = np.repeat(weighted.labels_, weights)
+    assert adjusted_rand_score(labels, repeated.labels_) == 1
+    for points in (X, X + 1.0):
+        found = [m.representation_.transform(points) for m in (weighted, repeated)]
+        np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_dtype_is_kept(rng, view, dtype):
     X = rng.normal(size=(40, 5)).astype(dtype)
-    Z = represented(X, 3).transform(X)
+    Z = represented(X, view).transform(X)
     assert Z.dtype == dtype
-    exact = represented(X.astype(float), 3).transform(X.astype(float))
+    assert Z.flags.c_contiguous
+    exact = represented(X.astype(float), view).transform(X.astype(float))
     np.testing.assert_allclose(Z, exact, atol=10 * np.finfo(dtype).eps)
 
 
-def test_no_whitening_gives_the_same_array(rng):
-    X = rng.normal(size=(40, 5))
-    for whiten in (False, "auto"):
-        representation = represented(X, whiten)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_point_is_the_same_alone_and_among_many(rng, view, dtype):
+    X = rng.normal(size=(200, 7)).astype(dtype)
+    representation = represented(X, view)
+    together = representation.transform(X)
+    for rows in (slice(3, 4), slice(10, 27)):
+        assert (representation.transform(X[rows]) == together[rows]).all()
+
+
+@pytest.mark.parametrize("view", ["auto", *VIEWS])
+def test_points_of_the_fit_are_the_transformed_rows(rng, view):
+    X = make_blobs(150, 5, centers=3, random_state=0)[0] * [1, 2, 3, 4, 5]
+    model = CDSK(3, representation=view, random_state=0).fit(X)
+    inside = model._votes.neighbours.X[model._points.point_of]
+    np.testing.assert_array_equal(inside, model.representation_.transform(X))
+
+
+def test_raw_gives_the_same_array(rng):
+    X = rng.normal(size=(40, 3))
+    for view in ("raw", "auto"):
+        representation = represented(X, view)
+        assert representation.name == representation.view == "raw"
         assert representation.n_components is None
-        assert representation.cuts == {}
+        assert representation.scores == {}
         assert representation.transform(X) is X
 
 
-@pytest.mark.parametrize("n_clusters", [2, 5])
-def test_cut_is_that_of_the_neighbour_graph(rng, n_clusters):
-    X = rng.normal(size=(150, 3))
-    found = _whiten._cut(X, n_clusters, rng_state(), 1)
-    # no partition cuts less than the relaxed one
-    assert reference.relaxed_cut(X, 5, n_clusters) <= found < 1
+def planar(ratio):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    return X / X.std(axis=0) * [1, ratio]
 
 
-def test_cut_is_that_of_the_labels(rng, monkeypatch):
-    X, labels = rng.normal(size=(150, 3)), np.arange(150) % 4
-    monkeypatch.setattr(_whiten, "assign_labels", lambda *_, **__: labels)
-    expected = reference.normalised_cut(reference.neighbour_graph(X, 5), labels) / 4
-    assert _whiten._cut(X, 4, rng_state(), 1) == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize(
+    ("ratio", "name"), [(1.0, "raw"), (1.99, "raw"), (2.01, "standardize")]
+)
+def test_few_features_are_standardised_if_their_spreads_differ(ratio, name):
+    X = planar(ratio)
+    X = np.column_stack([X, np.full(60, 5.0)])  # what does not vary has no say
+    for data in (X, 1e-3 * X + 7, X[:, ::-1]):
+        representation = represented(data, "auto")
+        assert representation.name == name
+        assert representation.scores == {}
+
+
+def test_views_that_are_compared(rng, monkeypatch):
+    monkeypatch.setattr(_views, "_score", lambda *_: 0.5)
+
+    def views(n, d, n_clusters, unequal=False, rank=None):
+        X = rng.normal(size=(n, d))
+        if rank is not None:
+            X = X[:, :rank] @ rng.normal(size=(rank, d))
+        if unequal:
+            X[:, 0] *= 10
+        return list(represented(X, "auto", n_clusters).scores)
+
+    assert views(60, 3, 2) == []
+    assert views(60, 4, 2) == ["raw", "normal_scores"]
+    assert views(60, 59, 2, unequal=True) == ["standardize", "normal_scores"]
+    # fewer than 0.7 of what they can span, and what 12 centres span
+    assert views(400, 60, 2) == ["raw", "standardize", *WHITENED[:2]]
+    assert views(400, 150, 12, unequal=True) == ["raw", "standardize", *WHITENED[1:4]]
+    assert views(30, 150, 2) == ["raw", "standardize", *WHITENED[:2]]
+    # components beyond the rank are none
+    assert views(100, 100, 2, rank=30) == ["raw", "standardize", *WHITENED[:2]]
+    # one cluster, or few points for each, say nothing
+    assert views(60, 4, 1) == views(60, 4, 13) == []
+
+
+WHITENED = [f"whiten {m}" for m in (10, 20, 50, 100, 200)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_score_is_the_balanced_agreement_of_the_partitions(rng, monkeypatch, weighted):
+    X, seen = make_blobs(150, 4, centers=5, cluster_std=3, random_state=0)[0], []
+    masses = rng.uniform(1, 3, size=150) if weighted else None
+    label = _views.assign_labels
+
+    def record(*args, **how):
+        seen.append(label(*args, **how))
+        return seen[-1]
+
+    monkeypatch.setattr(_views, "assign_labels", record)
+    scores = represented(X, "auto", 5, masses=masses).scores
+    size = 3
+    assert len(seen) == 2 * size
+    for i, score in enumerate(scores.values()):
+        part = seen[i * size : (i + 1) * size]
+        if not weighted:
+            choice = choose("abcd"[:size], part, 5)
+            terms = [
+                choice.balance[i] * choice.balance[j] * adjusted_rand_score(p, q)
+                for i, p in enumerate(part)
+                for j, q in enumerate(part[:i])
+            ]
+            assert score == pytest.approx(np.mean(terms), rel=1e-12)
+        assert 0 < score < 1
+
+
+@pytest.mark.parametrize("factor, chosen", [(1.26, "normal_scores"), (1.24, "raw")])
+def test_another_view_must_pay(rng, monkeypatch, factor, chosen):
+    scores = iter([0.4, 0.4 * factor])
+    monkeypatch.setattr(_views, "_score", lambda *_: next(scores))
+    representation = represented(rng.normal(size=(60, 4)), "auto")
+    assert representation.scores == {"raw": 0.4, "normal_scores": 0.4 * factor}
+    assert representation.view == chosen
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whitening_is_chosen_where_large_components_hide_the_clusters(seed):
     X, _ = hidden_clusters(seed=seed)
     representation = represented(X, "auto", N_CLUSTERS)
-    assert representation.n_components == 20
-    cuts = representation.cuts
-    assert set(cuts) == {0, 20}  # at most half of the features
-    assert cuts[20] < 0.75 * cuts[0]
-    assert cuts[0] >= reference.relaxed_cut(X, 5, N_CLUSTERS)
-    assert cuts[20] >= reference.relaxed_cut(reference.whitened(X, 20), 5, N_CLUSTERS)
+    scores = representation.scores
+    assert set(scores) == {"raw", "standardize", "whiten 10", "whiten 20", "whiten 50"}
+    assert representation.view == "whiten 20"
+    assert scores["whiten 20"] == max(scores.values()) > 0.8
     np.testing.assert_array_equal(
-        representation.transform(X), represented(X, 20).transform(X)
+        representation.transform(X), whitened(X, 20).transform(X)
     )
 
 
@@ -154,92 +343,89 @@ def test_whitening_is_chosen_where_large_components_hide_the_clusters(seed):
 def test_whitening_is_not_chosen_where_large_components_show_them(seed):
     X, _ = open_clusters(seed=seed)
     representation = represented(X, "auto", N_CLUSTERS)
-    assert set(representation.cuts) == {0, 20}
-    assert representation.n_components is None
+    assert len(representation.scores) == 5
+    assert representation.view == "raw"
     assert representation.transform(X) is X
 
 
-@pytest.mark.parametrize("cut, chosen", [(0.359, 20), (0.361, None)])
-def test_whitening_must_lower_the_cut_by_a_tenth(monkeypatch, cut, chosen):
-    X, _ = hidden_clusters()
-    monkeypatch.setattr(_whiten, "_cut", lambda X, *_: 0.4 if X.shape[1] == 80 else cut)
-    representation = represented(X, "auto", N_CLUSTERS)
-    assert representation.cuts == {0: 0.4, 20: cut}
-    assert representation.n_components == chosen
-
-
-def test_of_several_numbers_of_components_the_lowest_cut_wins():
-    X, _ = hidden_clusters(d=120)
-    representation = represented(X, "auto", N_CLUSTERS)
-    cuts = representation.cuts
-    assert set(cuts) == {0, 20, 50}
-    assert cuts[20] < cuts[50]
-    assert representation.n_components == 20
-
-
-def test_whitening_is_not_chosen_where_it_cannot_lower_the_cut():
-    # 21 clusters far apart span the 20 components: both graphs fall into 21 parts
-    rng = np.random.default_rng(0)
-    y = np.arange(420) % 21
-    X = 100 * np.eye(21, 70)[y] + 0.1 * rng.normal(size=(420, 70))
-    representation = represented(X, "auto", 21)
-    assert representation.cuts == {0: 0.0, 20: 0.0}
-    assert representation.n_components is None
-
-
-def test_components_beyond_the_rank_are_not_tried():
-    X, _ = hidden_clusters(d=120)
-    rng = np.random.default_rng(1)
-    X = X[:, :30] @ rng.normal(size=(30, 120))
-    assert set(represented(X, "auto", N_CLUSTERS).cuts) == {0, 20}
-    # nothing is left to try
-    X = X[:, :10] @ rng.normal(size=(10, 120))
-    representation = represented(X, "auto", N_CLUSTERS)
-    assert representation.cuts == {}
-    assert representation.n_components is None
-
-
-@pytest.mark.parametrize("n, d", [(500, 59), (40, 80), (500, 2)])
-def test_nothing_is_tried_on_few_features_or_points(n, d):
-    X, _ = hidden_clusters(n=n, d=max(d, 20))
-    X = np.ascontiguousarray(X[:, :d])
-    representation = represented(X, "auto", 2)
-    assert representation.cuts == {}
-    assert representation.n_components is None
-
-
-def test_decision_is_made_on_a_sample(monkeypatch):
-    X, _ = hidden_clusters(n=1000)
-    monkeypatch.setattr(_whiten, "_LARGEST_SAMPLE", 501)
-    representation = represented(X, "auto", N_CLUSTERS)
-    assert representation.cuts == represented(X[::2], "auto", N_CLUSTERS).cuts
+@pytest.mark.parametrize(("d", "attribute"), [(80, "_SAMPLE_OF_MANY"), (20, "_SAMPLE")])
+def test_decision_is_made_on_a_sample(monkeypatch, d, attribute):
+    X, _ = hidden_clusters(n=300, d=d)
+    everything = represented(X, "auto", N_CLUSTERS).scores
+    monkeypatch.setattr(_views, attribute, 150)
+    some = [represented(X, "auto", N_CLUSTERS, seed=s) for s in (0, 0, 1)]
+    assert some[0].scores == some[1].scores != some[2].scores
+    assert some[0].scores != everything
     # the transform is that of all points
-    Z = representation.transform(X)
-    np.testing.assert_allclose(Z.T @ Z / 1000, np.eye(20), atol=1e-8)
+    np.testing.assert_array_equal(
+        some[0].transform(X),
+        represented(X, some[0].name, n_components=some[0].n_components).transform(X),
+    )
+
+
+@pytest.mark.parametrize("view", ["standardize", "normal_scores", "auto"])
+@pytest.mark.parametrize("data", ["blobs", "iris"])
+def test_units_of_the_features_change_no_cluster(data, view):
+    X = np.unique(load_iris().data, axis=0)
+    if data == "blobs":
+        X = make_blobs(120, 6, centers=3, cluster_std=2.0, random_state=0)[0]
+    X = X / X.std(axis=0) * np.geomspace(1, 2.5, X.shape[1])
+    rng = np.random.default_rng(1)
+    unit, zero = 10 ** rng.uniform(-4, 4, X.shape[1]), rng.normal(size=X.shape[1])
+    model, other = (
+        CDSK(3, representation=view, random_state=0).fit(Z)
+        for Z in (X, (X + zero) * unit)
+    )
+    assert adjusted_rand_score(model.labels_, other.labels_) == 1
+    assert model.representation_.view == other.representation_.view != "raw"
+    for points in (X, 3 * X):
+        Z = model.representation_.transform(points)
+        W = other.representation_.transform((points + zero) * unit)
+        np.testing.assert_allclose(Z, W, atol=1e-9)
+
+
+def test_monotone_maps_change_no_label_of_normal_scores():
+    X = np.unique(load_wine().data, axis=0)
+    model, other = (
+        CDSK(3, representation="normal_scores", random_state=0).fit(Z)
+        for Z in (X[:, [0, 1, 6]], np.exp(X[:, [0, 1, 6]]))
+    )
+    assert all(ranks is not None for ranks in model.representation_.ranks)
+    assert adjusted_rand_score(model.labels_, other.labels_) == 1
 
 
 def test_estimator_whitens_fits_and_predicts():
     X, y = hidden_clusters()
     model = CDSK(N_CLUSTERS, random_state=0).fit(X)
-    assert model.representation_.n_components == 20
+    assert model.representation_.view == "whiten 20"
     assert adjusted_rand_score(y, model.labels_) > 0.9
     assert np.mean(model.predict(X) == model.labels_) > 0.98
     assert model.n_features_in_ == 80
-    raw = CDSK(N_CLUSTERS, whiten=False, random_state=0).fit(X)
+    raw = CDSK(N_CLUSTERS, representation="raw", random_state=0).fit(X)
     assert adjusted_rand_score(y, raw.labels_) < 0.5
     # the same as whitening by hand
-    Z = represented(X, 20).transform(X)
-    by_hand = CDSK(N_CLUSTERS, whiten=False, random_state=0).fit(Z)
+    Z = whitened(X, 20).transform(X)
+    by_hand = CDSK(N_CLUSTERS, representation="raw", random_state=0).fit(Z)
     assert adjusted_rand_score(by_hand.labels_, model.labels_) == 1
     new, new_y = hidden_clusters(n=600)
     assert adjusted_rand_score(model.predict(new), new_y) > 0.85
 
 
-def test_points_predicted_one_by_one_have_the_same_votes():
-    # the rounding of a transform depends on how many points it is applied to
+def test_table_in_its_own_units_is_standardised():
+    X, y = load_wine(return_X_y=True)
+    model = CDSK(3, random_state=0).fit(X)
+    assert set(model.representation_.scores) == {"standardize", "normal_scores"}
+    raw = CDSK(3, representation="raw", random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.7
+    assert adjusted_rand_score(y, raw.labels_) < 0.4
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_points_predicted_one_by_one_have_the_same_votes(view):
     X, _ = hidden_clusters(n=200)
-    model = CDSK(N_CLUSTERS, whiten=20, random_state=0).fit(X)
-    together = model.decision_function(X[:40])
+    m = 20 if view == "whiten" else None
+    model = CDSK(N_CLUSTERS, representation=view, n_components=m, random_state=0)
+    together = model.fit(X).decision_function(X[:40])
     alone = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(40)])
     np.testing.assert_allclose(alone, together, rtol=1e-6)
 
@@ -252,46 +438,68 @@ def test_given_bandwidth_or_kernel_means_the_data_as_they_are():
         {"kernel": "laplacian"},
     ):
         model = CDSK(3, random_state=0, **parameters).fit(X)
-        assert model.representation_.n_components is None
-        assert model.representation_.cuts == {}
-    model = CDSK(3, random_state=0, bandwidth=3.0, whiten=5).fit(X)
+        assert model.representation_.view == "raw"
+        assert model.representation_.scores == {}
+    how = {"bandwidth": 3.0, "representation": "whiten"}
+    model = CDSK(3, random_state=0, n_components=5, **how).fit(X)
     assert model.representation_.n_components == 5
 
 
-@pytest.mark.parametrize("whiten", [True, False])
-def test_truth_values_of_numpy_are_taken_as_such(rng, whiten):
-    X = rng.normal(size=(60, 3))
-    model = CDSK(2, whiten=np.bool_(whiten), random_state=0).fit(X)
-    assert model.representation_.n_components == (3 if whiten else None)
-    assert CDSK(2, whiten=np.int64(2)).fit(X).representation_.n_components == 2
-
-
-@pytest.mark.parametrize("whiten", [True, 3, "auto"])
-def test_equal_points_are_refused_in_the_same_words_when_whitened(whiten):
+@pytest.mark.parametrize("view", ["auto", *VIEWS])
+def test_equal_points_are_refused_in_the_same_words(view):
     with pytest.raises(ValueError, match="all points are equal"):
-        CDSK(2, whiten=whiten).fit(np.ones((200, 80)))
+        CDSK(2, representation=view).fit(np.ones((200, 80)))
 
 
-@pytest.mark.parametrize("whiten", ["yes", "", 0, -3, 2.5, None, [3]])
-def test_bad_values_are_refused_in_words(rng, whiten):
-    with pytest.raises(ValueError, match=r"whiten must be .*; got"):
-        CDSK(2, whiten=whiten).fit(rng.normal(size=(30, 3)))
+@pytest.mark.parametrize("view", ["yes", "", True, 3, None, ["raw"]])
+def test_bad_views_are_refused_in_words(rng, view):
+    X = rng.normal(size=(30, 3))
+    for refused in (
+        lambda: CDSK(2, representation=view).fit(X),
+        lambda: suggest_n_clusters(X, [2], representation=view),
+    ):
+        with pytest.raises(ValueError, match=r"representation must be one of .*; got"):
+            refused()
 
 
-def test_kernel_matrix_is_not_whitened():
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"representation": "whiten", "n_components": 0}, "n_components must be .*got"),
+        ({"representation": "raw", "n_components": 2}, "expected None .* got 2"),
+        ({"representation": "standardize", "n_components": 2}, "expected None .*got 2"),
+        (
+            {"representation": "whiten", "approximation": "lowrank", "bandwidth": 1.0},
+            "whitened beforehand",
+        ),
+    ],
+)
+def test_components_of_nothing_or_of_two_things_are_refused(rng, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CDSK(2, **parameters).fit(rng.normal(size=(30, 3)))
+
+
+def test_kernel_matrix_has_no_views():
     X, _ = make_blobs(80, 3, centers=2, random_state=0)
     K = reference.gaussian_gram(X, 2.0).astype(float)
-    for whiten in (False, "auto"):
-        model = CDSK(2, kernel="precomputed", whiten=whiten, random_state=0).fit(K)
-        assert model.representation_.n_components is None
-    for whiten in (True, 5):
-        with pytest.raises(ValueError, match="whiten needs points"):
-            CDSK(2, kernel="precomputed", whiten=whiten).fit(K)
+    for view in ("auto", "raw"):
+        model = CDSK(2, kernel="precomputed", representation=view, random_state=0)
+        assert model.fit(K).representation_.view == "raw"
+        assert model.representation_.spread is None
+    for view in VIEWS[1:]:
+        with pytest.raises(ValueError, match=f"representation='{view}' needs points"):
+            CDSK(2, kernel="precomputed", representation=view).fit(K)
 
 
-@pytest.mark.parametrize("whiten", [True, 20, "auto"])
+@pytest.mark.parametrize("view", ["auto", *VIEWS])
 @pytest.mark.parametrize("unit", [1e160, 1e-155])
-def test_units_whose_squares_are_no_ordinary_numbers_are_refused(rng, whiten, unit):
+def test_units_whose_squares_are_no_ordinary_numbers_are_refused(rng, view, unit):
     X = unit * rng.normal(size=(90, 100))
     with pytest.raises(ValueError, match=r"X must (vary by|hold coord).*; got"):
-        CDSK(3, whiten=whiten).fit(X)
+        CDSK(3, representation=view).fit(X)
+
+
+def test_fit_is_what_represent_returns(rng):
+    X = rng.normal(size=(30, 4))
+    by_fit = Representation.fit(X, "whiten", n_components=2)
+    np.testing.assert_array_equal(by_fit.transform(X), whitened(X, 2).transform(X))

@@ -164,7 +164,8 @@ METHODS = ("predict", "decision_function", "score_samples")
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"bandwidth": 2.0}, {"bandwidth": "local"}, {"whiten": True}]
+    "parameters",
+    [{}, {"bandwidth": 2.0}, {"bandwidth": "local"}, {"representation": "whiten"}],
 )
 @pytest.mark.parametrize("method", METHODS)
 def test_parts_of_rows_change_no_bit(blobs, rng, monkeypatch, parameters, method):

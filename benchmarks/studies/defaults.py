@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.studies import sets
 from cdsk import CDSK
 from cdsk._choices.partition import choose
-from cdsk._choices.representation import represent
+from cdsk._choices.representation import COMPONENTS, represent
 from cdsk._explain.margins import leave_one_out
 from cdsk._kernels import neighbours as _neighbours
 from cdsk._kernels.neighbours import Neighbours
@@ -36,6 +36,7 @@ from cdsk._steps.weights import WeightProblem
 
 SCALES = tuple(2.0 ** (-0.5 * i) for i in range(-1, 7))  # 1.41 ... 0.125
 NEIGHBOURS = (10, 20, 30)
+VIEWS = ("raw", "standardize", "normal_scores", *(f"whiten {m}" for m in COMPONENTS))
 FACES = (
     *("georgia_tech", "mpie_s2", "mpie_s3", "mpie_s4", "pie", "pie_pose27"),
     *("umist", "yale", "yaleb"),
@@ -410,23 +411,21 @@ def labels(options):
 
 
 def representation(options):
-    """Whitening by the data, never, and to each number; where it is decided, a row."""
+    """Every view of every set that has one to choose, and the choice."""
     table = Table("Representation")
-    lines = [["set", "as it is", "20", "50", "100", "200", "chosen"]]
+    lines = [["set", *VIEWS, "chosen"]]
     for group, name, X, y, counted, c in problems(options):
-        if X.shape[1] < 60:
-            continue
         chosen = represent(X, c, "auto", np.random.RandomState(0), 1)
-        cuts = [f"{chosen.cuts[m]:.3f}" if m in chosen.cuts else ""
-                for m in (0, 20, 50, 100, 200)]  # fmt: skip
-        lines.append([name, *cuts, str(chosen.n_components or "as it is")])
-        for whiten in ("auto", False, *chosen.cuts):
-            if whiten == 0 and whiten is not False:
-                continue  # as it is
-            parameters = {"whiten": whiten}
-            row = f"whiten = {whiten!r}"
-            _add_fit(table, row, group, X, y, counted, c, parameters)
-    title = "Mean normalised cut of the 5-neighbour graph:"
+        if not chosen.scores:
+            continue
+        scores = [f"{chosen.scores[v]:.3f}" if v in chosen.scores else ""
+                  for v in VIEWS]  # fmt: skip
+        lines.append([name, *scores, chosen.view])
+        for view in ("auto", *chosen.scores):
+            kind, _, m = view.partition(" ")
+            parameters = {"representation": kind, "n_components": int(m) if m else None}
+            _add_fit(table, view, group, X, y, counted, c, parameters)
+    title = "Balanced agreement over the scales:"
     return f"{table}\n{title}\n\n{_markdown(lines)}\n"
 
 

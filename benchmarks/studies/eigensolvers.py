@@ -30,7 +30,7 @@ from cdsk._linalg import banded
 from cdsk._steps import eigen
 from cdsk._steps.embedding import _component_vectors
 
-SETS_FACTORS = FACTORS[::2]  # 0.71, 0.35, 0.18
+SETS_FACTORS = FACTORS[::2]  # 1, 0.35, 0.18
 IMAGES = 10_000
 DENSE_POINTS = 4000
 SIZES = (50, 100, 150, 200, 250, 300, 400, 600, 800)

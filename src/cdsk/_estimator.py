@@ -86,7 +86,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         make the full n x n matrix.
     bandwidth : float or str, default="auto"
         Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of the
-        nearest neighbours, with bandwidths of 1/8 to 0.7 of each point's distance to
+        nearest neighbours, with bandwidths of 1/8 to 1 of each point's distance to
         its 7th neighbour, and keeps the partition that the others agree with most (see
         ``choice_``). Other rules and numbers give one kernel on all pairs of points, a
         number in the unit of the data: "neighbour": half the mean distance to the 7th
@@ -95,7 +95,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         point, a quarter of the distance to its 7th neighbour.
     n_neighbors : int, default=None
         Truncates the Gaussian kernel to pairs of which one is among the n_neighbors
-        nearest of the other. None: 20 for ``bandwidth="auto"``, no truncation else.
+        nearest of the other. None: 20 for ``bandwidth="auto"``, or 5 if there are at
+        least 60 features and fewer than 25 points for a cluster; no truncation else.
     neighbors : transformer, default=None
         Finds the neighbours, of which ``n_neighbors`` are used, or all if that is None:
         ``fit_transform(X)`` gives a sparse matrix of distances, as
@@ -106,13 +107,18 @@ class CDSK(ClusterMixin, BaseEstimator):
         kernel with one bandwidth becomes a matrix of low rank, by a randomly pivoted
         Cholesky factorisation. None uses the kernel as it is.
     n_components : int, default=None
-        Rank of the approximation, at most ``n_samples``; without one it means nothing.
-        None takes that at which a twentieth of the trace of the centred kernel is
-        missing, and 2000 at most.
-    whiten : bool, int or "auto", default="auto"
-        PCA-whitening of the data before anything else: to all components, or to so
-        many. "auto" decides by the data whether it helps, if there are at least 60
-        features and ``bandwidth="auto"``, and does nothing otherwise.
+        Rank of the approximation, at most ``n_samples``; None takes that at which a
+        twentieth of the trace of the centred kernel is missing, and 2000 at most. Or
+        the number of components for ``representation="whiten"``; None takes as many as
+        the data span. With "auto" it means nothing.
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
+            default="auto"
+        What becomes of the data before anything else: nothing; every feature has mean
+        0 and standard deviation 1; its values are replaced by the normal quantiles of
+        their ranks; principal components of variance 1. "auto" takes the view whose
+        partitions agree most over the scales, or standardises if there are less than 4
+        features and one varies more than twice as much as another (see
+        ``representation_``); with another ``kernel`` or ``bandwidth`` it is "raw".
     lam : float in (0, 1] or "auto", default=0.2
         Weight of the regulariser relative to the mean risk; the paper's lambda is
         ``n_samples * lam``. At least this fraction of the points carries weight;
@@ -202,7 +208,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         relative, and ``largest_error``, that of 10,000 random entries. None if the
         kernel is exact.
     representation_ : Representation
-        Whether the data were whitened, and what decided it.
+        The view of the data that was taken, the scores of those it was compared with,
+        and ``transform`` for new points.
     lambda_choice_ : LambdaChoice or None
         How lam was chosen, if it was "auto".
     params_ : dict
@@ -272,7 +279,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         neighbors: Any = None,
         approximation: str | None = None,
         n_components: int | None = None,
-        whiten: bool | int | str = "auto",
+        representation: str = "auto",
         lam: float | str = 0.2,
         init: str | ArrayLike = "uniform",
         max_iter: int = 20,
@@ -294,7 +301,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.neighbors = neighbors
         self.approximation = approximation
         self.n_components = n_components
-        self.whiten = whiten
+        self.representation = representation
         self.lam = lam
         self.init = init
         self.max_iter = max_iter
@@ -344,9 +351,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         n_threads = resolve_n_threads(self.n_threads)
         points = self._points_of(X, sample_weight)
-        representation, points = self._represent_and_count(
-            points, X, rng, n_threads, progress
-        )
+        points = self._represent_and_count(points, X, rng, n_threads, progress)
         n_clusters = min(self.n_clusters_, points.n_different)
         # where every cluster is one point there is nothing to learn
         only_copies = n_clusters < self.n_clusters_ or len(points) == n_clusters
@@ -442,7 +447,6 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.choice_ = choice
         self.approximation_ = kernel.approximation
         self.lambda_choice_ = lambda_choice
-        self.representation_ = representation
         self.params_ = self.get_params(deep=False)
         self.n_negative_ = kernel.n_negative
         self.n_clipped_ = fit.embedding.n_clipped
@@ -689,10 +693,11 @@ class CDSK(ClusterMixin, BaseEstimator):
             points.n_different = 1
         return points
 
-    def _in_order(self, points, X, representation, n_threads):
+    def _in_order(self, points, X, n_threads):
         """The points as they are represented, near ones together."""
         if self.kernel in GIVEN:
             return points
+        representation = self.representation_
         n_different = points.n_different
         points = points.near_together(representation.transform(points.X, n_threads))
         points.n_different = n_different
@@ -704,9 +709,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         return points
 
     def _represent_and_count(self, points, X, rng, n_threads, progress):
-        """The ``Representation`` and the points in it.
+        """The points as they are represented.
 
-        Sets ``n_clusters_`` and ``count_choice_``.
+        Sets ``representation_``, ``n_clusters_`` and ``count_choice_``.
         """
         progress.stage("representation")
         self.count_choice_ = None
@@ -715,25 +720,29 @@ class CDSK(ClusterMixin, BaseEstimator):
         if few or not isinstance(self.n_clusters, str):
             counted = isinstance(self.n_clusters, str)
             self.n_clusters_ = points.n_different if counted else int(self.n_clusters)
-            how = self.n_clusters_, rng, n_threads
-            representation = self._represent(points.X, *how)
-            return representation, self._in_order(points, X, representation, n_threads)
+            self._represent(points, self.n_clusters_, rng, n_threads)
+            return self._in_order(points, X, n_threads)
         counts = default_candidates(len(points))
-        representation = self._represent(points.X, int(counts[-1]), rng, n_threads)
-        points = self._in_order(points, X, representation, n_threads)
+        self._represent(points, int(counts[-1]), rng, n_threads)
+        points = self._in_order(points, X, n_threads)
         progress.stage("count", "number of clusters")
         self.count_choice_ = choose_count(points, counts, rng, n_threads, stacklevel=5)
         self.n_clusters_ = self.count_choice_.n_clusters
-        return representation, points
+        return points
 
-    def _represent(self, X, n_clusters, rng, n_threads):
+    def _represent(self, points, n_clusters, rng, n_threads):
+        """Set ``representation_``."""
+        self.representation_ = Representation()
         if self.kernel in GIVEN:
-            return Representation(None, {})
-        whiten = self.whiten
+            return
+        view = self.representation
         # a bandwidth that was given means the data as they were given
-        if isinstance(whiten, str) and (self.kernel, self.bandwidth) != ("rbf", "auto"):
-            whiten = False
-        return represent(X, n_clusters, whiten, rng, n_threads)
+        if view == "auto" and (self.kernel, self.bandwidth) != ("rbf", "auto"):
+            view = "raw"
+        how = self.n_components, points.relative_masses
+        self.representation_ = represent(
+            points.X, n_clusters, view, rng, n_threads, *how
+        )
 
     def _candidates(self, X, rng, n_threads, progress, masses=None):
         return find_candidates(
@@ -744,6 +753,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             bandwidth=self.bandwidth,
             n_neighbors=self.n_neighbors,
             n_clusters=self.n_clusters_,
+            n_features=self.representation_.n_varying,
             neighbors=self.neighbors,
             progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
@@ -925,7 +935,7 @@ def select_lambda(
         said_in_words("Choosing lam"),
         Progress(model.verbose) as progress,
     ):
-        _, points = model._represent_and_count(points, X, rng, n_threads, progress)
+        points = model._represent_and_count(points, X, rng, n_threads, progress)
         n_clusters = min(model.n_clusters_, points.n_different)
         progress.stage("lam", "choice of lam")
         return model._choose_lambda(

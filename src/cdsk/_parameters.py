@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from cdsk._choices.representation import check_whiten
+from cdsk._choices.representation import check_representation
 from cdsk._kernels.bandwidth import RULES
 from cdsk._kernels.pairwise import NAMES, check_kernel_params
 from cdsk._steps.eigen import SOLVERS
@@ -38,11 +38,12 @@ def check_parameters(model):
             )
     _check_neighbors(model)
     _check_approximation(model)
-    check_whiten(model.whiten)
-    if model.kernel in GIVEN and model.whiten not in (False, "auto"):
+    lowrank = model.approximation is not None
+    check_representation(model.representation, model.n_components, lowrank)
+    if model.kernel in GIVEN and model.representation not in ("auto", "raw"):
         raise ValueError(
-            "whiten needs points, not a kernel matrix; expected False or "
-            f'"auto" for kernel="{model.kernel}", got {model.whiten!r}.'
+            f"representation={model.representation!r} needs points; expected 'auto' or "
+            f"'raw' for kernel={model.kernel!r}."
         )
     if isinstance(model.lam, str):
         check_choice(model.lam, "lam", ("auto",), or_else="a number in (0, 1] or ")
@@ -117,8 +118,6 @@ def _check_neighbors(model):
 
 def _check_approximation(model):
     """A matrix of low rank stands for a Gaussian kernel of one bandwidth only."""
-    if model.n_components is not None:
-        check_integer(model.n_components, "n_components", 1)
     if model.approximation is None:
         return
     check_choice(model.approximation, "approximation", ("lowrank",), or_else="None or ")

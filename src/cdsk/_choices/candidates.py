@@ -2,9 +2,13 @@
 """Parameters and data -> the kernels a fit is tried with, usually one.
 
 ``bandwidth="auto"`` tries several: Gaussian kernels on the graph of the 20 nearest
-neighbours, with bandwidths from 0.7 to 1/8 of the points' own scales, a factor sqrt(2)
-apart; the scales of outliers are capped. partition.py keeps one of the partitions they
-lead to. docs/defaults.md tells why these, and what else was tried.
+neighbours, with bandwidths of 1 to 1/8 of the points' own scales; the scales of
+outliers are capped. The widest, 1, sees through noise; between it and the others,
+which are a factor sqrt(2) apart, one is left out, or two wide ones would outvote
+narrow ones that are right. Where there are many features and few points to a cluster,
+5 neighbours are more often of the same cluster (``default_neighbours``). partition.py
+keeps one of the partitions they lead to. docs/defaults.md tells why these, and what
+else was tried.
 
 A candidate can make its kernel at any time: the fitted model keeps the chosen one.
 """
@@ -36,7 +40,10 @@ from cdsk._validation import (
 )
 
 NEIGHBOURS = 20
-FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(1, 7))
+FACTORS = tuple(2.0 ** (-0.5 * i) for i in (0, 2, 3, 4, 5, 6))
+
+# Neighbours where there are so many features and few points to a cluster.
+_FEWER_NEIGHBOURS, MANY_FEATURES = 5, 60
 
 # Bytes of a fit of truncated kernels, for every point and neighbour, and for every
 # point and cluster: the sparse matrices of a kernel and its similarity, and the vectors
@@ -216,6 +223,13 @@ def _full(kernel, psd):
     return _dense(K, kernel.points, psd, *how)
 
 
+def default_neighbours(n, n_features, n_clusters):
+    """How many neighbours of each of n points the kernels have: 20, or 5."""
+    few = n < (NEIGHBOURS + _FEWER_NEIGHBOURS) * n_clusters
+    fewer = few and n_features >= MANY_FEATURES
+    return _FEWER_NEIGHBOURS if fewer else NEIGHBOURS
+
+
 def find_candidates(
     X: Any,
     *,
@@ -226,6 +240,7 @@ def find_candidates(
     n_neighbors: int | None,
     n_threads: int,
     n_clusters: int = 1,
+    n_features: int = 1,
     neighbors: Any = None,
     progress: Callable[[float], object] | None = None,
     approximation: str | None = None,
@@ -235,7 +250,8 @@ def find_candidates(
 ) -> list[Candidate]:
     """The kernels of X that the parameters of the estimator ask for.
 
-    With ``masses`` m (n,), of median 1, they are K_ij m_i m_j.
+    With ``masses`` m (n,), of median 1, they are K_ij m_i m_j. ``n_features`` is how
+    many of the data vary.
     """
     if kernel == "precomputed":
         return [Precomputed(X, psd, n_threads, masses)]
@@ -244,7 +260,7 @@ def find_candidates(
         values = PairwiseKernel(kernel, kernel_params or {})
         return [OtherKernel(X, values, psd, n_threads, masses)]
     if bandwidth == "auto" and n_neighbors is None and not given:
-        n_neighbors = NEIGHBOURS
+        n_neighbors = default_neighbours(X.shape[0], n_features, n_clusters)
     if n_neighbors is None and not given:
         value = _resolve(X, bandwidth, n_threads)
         factor = LOCAL_FACTOR if bandwidth == "local" else None

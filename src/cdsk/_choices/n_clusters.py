@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk._choices.candidates import NEIGHBOURS
-from cdsk._choices.representation import check_whiten, represent
+from cdsk._choices.representation import check_representation, represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._points import Points
@@ -98,7 +98,8 @@ def suggest_n_clusters(
     X: ArrayLike,
     n_clusters: Iterable[int] | None = None,
     *,
-    whiten: bool | int | str = "auto",
+    representation: str = "auto",
+    n_components: int | None = None,
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_threads: int | None = None,
@@ -112,9 +113,12 @@ def suggest_n_clusters(
     n_clusters : iterable of int, default=None
         Candidates: at least 2, below the number of samples. None means 2 to 19, as far
         as there are samples. That there is but one cluster is not tested.
-    whiten : bool, int or "auto", default="auto"
-        PCA-whitening of the data as in ``CDSK``; "auto" decides with the largest
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
+            default="auto"
+        How the data are represented, as in ``CDSK``; "auto" decides with the largest
         candidate for the number of clusters.
+    n_components : int, default=None
+        Number of whitened components; None: as many as there are.
     sample_weight : array-like of shape (n_samples,), default=None
         How many times each row counts; None means once.
     random_state : int, RandomState instance or None, default=None
@@ -143,7 +147,7 @@ def suggest_n_clusters(
     (3, (8,))
     """
     X = check_points(X, ensure_min_samples=3)
-    check_whiten(whiten)
+    check_representation(representation, n_components)
     points = Points.distinct(X, check_sample_weight(sample_weight, X, False))
     if len(points) == 1:
         raise ValueError(f"X must hold different points; got {len(X)} equal ones.")
@@ -159,8 +163,11 @@ def suggest_n_clusters(
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
     with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
-        representation = represent(points.X, largest, whiten, rng, n_threads)
-        points = points.near_together(representation.transform(points.X, n_threads))
+        fitted = represent(
+            *(points.X, largest, representation, rng, n_threads),
+            *(n_components, points.relative_masses),
+        )
+        points = points.near_together(fitted.transform(points.X, n_threads))
         return choose_count(points, candidates, rng, n_threads)
 
 

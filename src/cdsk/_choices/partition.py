@@ -65,16 +65,9 @@ def choose(names, partitions, n_clusters, resolved=None, masses=None):
     A point counts as much as its mass, 1 if they are None.
     """
     size = len(partitions)
-    if masses is None:
-        masses = np.ones(len(partitions[0]))
     resolved = np.ones(size, dtype=bool) if resolved is None else np.array(resolved)
     in_play = resolved if resolved.any() else ~resolved
-    balance = np.array([_balance(labels, n_clusters, masses) for labels in partitions])
-    agreement = np.eye(size)
-    for j, i in combinations(range(size), 2):
-        agreement[i, j] = agreement[j, i] = _rand_index(
-            partitions[i], partitions[j], masses
-        )
+    balance, agreement = _compare(partitions, n_clusters, masses)
     # the tiny one: all may have put every point in one cluster
     votes = np.maximum(agreement, 0.0) ** POWER
     counted = balance * in_play
@@ -83,6 +76,25 @@ def choose(names, partitions, n_clusters, resolved=None, masses=None):
     best = scores[in_play].max()
     chosen = int(np.flatnonzero(in_play & (scores >= best - 1e-12))[0])
     return Choice(tuple(names), scores, balance, agreement, resolved, chosen)
+
+
+def balanced_agreement(partitions, n_clusters, masses=None):
+    """Mean over pairs of partitions of b_i b_j ARI_ij."""
+    balance, agreement = _compare(partitions, n_clusters, masses)
+    pairs = np.triu_indices(len(partitions), 1)
+    return float(np.mean((np.outer(balance, balance) * agreement)[pairs]))
+
+
+def _compare(partitions, n_clusters, masses):
+    """Balance of each partition and the adjusted Rand index of every two."""
+    if masses is None:
+        masses = np.ones(len(partitions[0]))
+    balance = np.array([_balance(labels, n_clusters, masses) for labels in partitions])
+    agreement = np.eye(len(partitions))
+    for j, i in combinations(range(len(partitions)), 2):
+        index = _rand_index(partitions[i], partitions[j], masses)
+        agreement[i, j] = agreement[j, i] = index
+    return balance, agreement
 
 
 def _rand_index(a, b, masses):

@@ -1,41 +1,68 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Data -> their representation: as they are, or PCA-whitened.
+"""Data -> their representation: as given, standardised, normal scores, or whitened.
 
-Whitening gives every principal component the same variance. It lifts what few
-components hide (faces under changing light) and blurs what they show (digits). Which of
-the two the data need is told by a graph that is comparable between representations:
-the unweighted one of the 5 nearest neighbours has the same number of edges everywhere.
-It is cut into c clusters, and the mean of their normalised cuts says how well that
-went. The whitened form is taken if it lowers this cut by more than a tenth.
+Standardising puts features of other units on one scale. Normal scores do so whatever
+the distribution of a feature is: its values become the normal quantiles of their ranks.
+Whitening gives every principal component the same variance: it lifts what few
+components hide (faces under changing light) and blurs what they show (digits).
+
+Which of these *views* the data need is told by their partitions. At several scales the
+points are clustered with uniform weights, and a view scores
+
+    mean over pairs of scales of b_i b_j ARI_ij,
+
+the balanced agreement of partition.py: clusters that are there are found again at every
+scale. The first view is what is taken unless another one has PAYS times its score. Only
+views that mean something are compared (``_views``): one feature of large spread makes
+data of one dimension, on which all scales agree, and so do a few components.
+docs/notes/2026-11-17-views.md has what else was tried.
 """
 
-import numbers
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from cdsk._block import combine, inner
+from cdsk._choices.candidates import MANY_FEATURES, default_neighbours
+from cdsk._choices.partition import balanced_agreement
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._linalg.dense import largest_eigenpairs
+from cdsk._nearest import order_points
+from cdsk._steps.eigen import ROUGH
 from cdsk._steps.embedding import spectral_step
-from cdsk._steps.labels import assign_labels, cut_ratios
-from cdsk._validation import check_extent
+from cdsk._steps.labels import assign_labels
+from cdsk._validation import check_choice, check_extent, check_integer
 
-# Numbers of components that are tried, and the fewest features for which they are: with
-# fewer, whitening could only drop features or keep nearly all of them.
-COMPONENTS = (20, 50, 100, 200)
-LEAST_FEATURES = 60
+VIEWS = ("raw", "standardize", "normal_scores", "whiten")
 
-# The cut must fall to this fraction.
-PAYS = 0.9
+# With MANY_FEATURES whitening is tried to so many components, if these are fewer than
+# this part of what the points can span, and no fewer than c centres span.
+COMPONENTS = (10, 20, 50, 100, 200)
+_MOST_OF_SPAN = 0.7
 
-_GRAPH_NEIGHBOURS = 5
+# Below, features are standardised if the largest of their standard deviations is more
+# than so many times the smallest, and with so many of them normal scores are tried.
+UNEQUAL = 2.0
+LEAST_FOR_SCORES = 4
+
+# A feature whose commonest value has more than this share has no ranks to speak of.
+TIED = 0.1
+
+# How many times the score of the first view another one must have. COIL-20 in full has
+# up to 1.21, by the seed, in a view that is a little worse; 1.1 to 1.4 choose alike on
+# the sets of the study.
+PAYS = 1.25
+
+# How views are compared: bandwidths, and most points. With few features as many points
+# as the study had, and three scales, which chose alike there; with many these do not
+# suffice: 1000 digits of MNIST would be whitened, 2000 are not.
+SCALES = tuple(2.0 ** (-0.5 * i) for i in range(2, 6))
+_FEW_SCALES = SCALES[:3]
+_SAMPLE, _SAMPLE_OF_MANY = 800, 2000
 _STARTS = 3  # of k-means
-
-# The decision is made on so many evenly spaced points at most.
-_LARGEST_SAMPLE = 2000
 
 
 @dataclass(frozen=True)
@@ -44,118 +71,262 @@ class Representation:
 
     Attributes
     ----------
+    name : {"raw", "standardize", "normal_scores", "whiten"}
+        The view.
     n_components : int or None
-        Components of the whitened data; None: as they are.
-    cuts : dict
-        Mean normalised cut of every representation that was tried, by its number of
-        components (0: as they are); empty if none was.
+        Components of the whitened data, None for other views.
+    scores : dict
+        Balanced agreement of every view that was compared, by its name, "whiten 20" for
+        20 components; the first is taken unless another has 1.25 times its score. Empty
+        if there was nothing to compare.
     spread : ndarray of shape (n_features,) or None
         Standard deviation of every feature of the data as they are; None for a
         precomputed kernel.
     """
 
-    n_components: int | None
-    cuts: dict[int, float]
+    name: str = "raw"
+    n_components: int | None = None
+    scores: dict[str, float] = field(default_factory=dict)
     spread: NDArray[np.float64] | None = None
+    # of the features; a scale is infinite where nothing varies
     mean: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+    # of the components (n_features, n_components)
     directions: NDArray[np.float64] | None = None
+    # for every feature its values and their normal scores; None: it is standardised
+    ranks: tuple[tuple[NDArray[np.float64], NDArray[np.float64]] | None, ...] = ()
+
+    @property
+    def n_varying(self):
+        """Number of features that vary."""
+        return 0 if self.spread is None else int(np.count_nonzero(self.spread))
+
+    @property
+    def view(self):
+        """Name with the number of components, a key of ``scores``."""
+        return self.name if self.directions is None else _whiten(self.n_components)
+
+    @classmethod
+    def fit(cls, X, view, *, masses=None, n_components=None, n_threads=1):
+        """A view of points that count as much as their masses, 1 if they are None.
+
+        Whitened to ``n_components``, as many as they span if that is None or more.
+        Equal points span nothing and stay as they are.
+        """
+        if view != "raw":
+            check_extent(X)
+        # data that are too large are refused where squares are needed
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, spread = _moments(X, masses)
+        common = {"spread": spread, "mean": mean}
+        if view == "whiten":
+            m = min(X.shape) if n_components is None else n_components
+            directions = _directions(X - mean, masses, m, n_threads)
+            if directions.shape[1]:
+                return cls(view, directions.shape[1], directions=directions, **common)
+        elif view != "raw":
+            # what does not vary stays 0
+            common["scale"] = np.where(spread > 0, spread, np.inf)
+            if view == "normal_scores":
+                total = len(X) if masses is None else masses.sum()
+                common["ranks"] = tuple(_ranks(x, masses, total) for x in X.T)
+            return cls(view, **common)
+        return cls(spread=spread)
 
     def transform(self, X, n_threads=1):
         """X in this representation, in its own dtype."""
-        if self.directions is None:
+        if self.directions is not None:
+            # not by BLAS, which would round a point alone otherwise than one among many
+            centred = np.ascontiguousarray((X - self.mean).T)
+            whitened = combine(self.directions, centred, n_threads)
+            return np.ascontiguousarray(whitened.T, dtype=X.dtype)
+        if self.scale is None:
             return X
-        # not by BLAS, which would round a point alone otherwise than one among many
-        centred = np.ascontiguousarray((X - self.mean).T)
-        whitened = combine(self.directions, centred, n_threads)
-        return np.ascontiguousarray(whitened.T, dtype=X.dtype)
+        found = (X - self.mean) / self.scale
+        for j, ranks in enumerate(self.ranks):
+            if ranks is not None:
+                found[:, j] = _between(X[:, j], *ranks, self.scale[j])
+        return np.ascontiguousarray(found, dtype=X.dtype)
 
 
-def check_whiten(whiten):
-    """Refuse anything but a truth value, "auto" or a number of components."""
-    number = isinstance(whiten, numbers.Integral) and int(whiten) >= 1
-    truth = isinstance(whiten, bool | np.bool_)
-    if not (number or truth or (isinstance(whiten, str) and whiten == "auto")):
+def check_representation(representation, n_components, rank=False):
+    """Refuse what is no view, and components of nothing or of two things.
+
+    ``rank`` says whether ``n_components`` is the rank of an approximation.
+    """
+    check_choice(representation, "representation", ("auto", *VIEWS))
+    if n_components is not None:
+        check_integer(n_components, "n_components", 1)
+    whiten = representation == "whiten"
+    if whiten and rank:
         raise ValueError(
-            'whiten must be True, False, "auto" or a number of components of at least '
-            f"1; got {whiten!r}."
+            'representation="whiten" and approximation="lowrank" both have n_components'
+            ", which cannot be told apart; expected one of the two, and data that were "
+            "whitened beforehand."
+        )
+    # scikit-learn's checks of estimators set it with all else as it is: "auto"
+    if n_components is not None and representation in VIEWS and not (whiten or rank):
+        raise ValueError(
+            'n_components is for representation="whiten" or approximation="lowrank"; '
+            f"expected None for representation={representation!r}, got "
+            f"{n_components!r}."
         )
 
 
-def represent(X, n_clusters, whiten, rng, n_threads):
-    """The ``Representation`` that ``whiten`` (bool, number or "auto") asks for."""
-    representation = _represent(X, n_clusters, whiten, rng, n_threads)
-    # data that are too large are refused where squares are needed
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = X.std(axis=0, dtype=np.float64)
-        spread[np.ptp(X, axis=0) == 0] = 0.0  # no rounding of the mean
-    return replace(representation, spread=spread)
-
-
-def _represent(X, n_clusters, whiten, rng, n_threads):
-    if isinstance(whiten, str):
-        return _choose(X, n_clusters, rng, n_threads)
-    if not whiten:
-        return Representation(None, {})
-    everything = isinstance(whiten, bool | np.bool_)
-    return _whitening(X, min(X.shape) if everything else whiten, n_threads)
-
-
-def _choose(X, n_clusters, rng, n_threads):
-    sample = X[:: -(-len(X) // _LARGEST_SAMPLE)]
-    tried = [m for m in COMPONENTS if m < min(sample.shape) / 2]
-    if X.shape[1] < LEAST_FEATURES or not tried or n_clusters > len(sample) // 5:
-        return Representation(None, {})
-    largest = _whitening(sample, tried[-1], n_threads)
-    tried = [m for m in tried if m <= (largest.n_components or 0)]
-    if not tried:
-        return Representation(None, {})
-    whitened = largest.transform(sample, n_threads)
-    cuts = {0: _cut(sample, n_clusters, rng, n_threads)}
-    for m in tried:
-        # components are ordered, so the first m of them are the whitening to m
-        cuts[m] = _cut(whitened[:, :m], n_clusters, rng, n_threads)
-    best = min(tried, key=cuts.__getitem__)
-    # a cut of 0 cannot be lowered
-    if cuts[best] >= PAYS * cuts[0]:
-        return Representation(None, cuts)
-    chosen = _whitening(X, best, n_threads)
-    return replace(chosen, n_components=best, cuts=cuts)
-
-
-def _whitening(X, n_components, n_threads):
-    """Whitening to at most so many components, fewer if the data span no more.
-
-    Equal points span nothing and stay as they are.
-    """
+def represent(
+    X, n_clusters, representation, rng, n_threads, n_components=None, masses=None
+):
+    """The ``Representation`` that is asked for, or that the data need ("auto")."""
+    how = {"masses": masses, "n_threads": n_threads}
+    if representation != "auto":
+        how["n_components"] = n_components
+        return Representation.fit(X, representation, **how)
     check_extent(X)
-    mean = X.mean(axis=0, dtype=np.float64)
-    centred = X - mean
-    n, d = X.shape
+    spread = _moments(X, masses)[1]
+    first, *others = _views(spread)
+    scores = {}
+    # of fewer points to a cluster no scale tells anything, nor do views of one cluster
+    if others and 1 < n_clusters <= len(X) // 5:
+        k = default_neighbours(len(X), np.count_nonzero(spread), n_clusters)
+        views = [first, *others]
+        scores = _compare(X, masses, n_clusters, views, k, rng, n_threads)
+    best = max(scores, key=scores.__getitem__, default=first)
+    if scores and not scores[best] > PAYS * scores[first]:
+        best = first
+    name, _, m = best.partition(" ")
+    how["n_components"] = int(m) if m else None
+    return replace(Representation.fit(X, name, **how), scores=scores)
+
+
+def _whiten(n_components):
+    return f"whiten {n_components}"
+
+
+def _views(spread):
+    """Names of the views that mean something, the first one first."""
+    spread = spread[spread > 0]
+    d = len(spread)
+    if d >= MANY_FEATURES:
+        return ["raw", "standardize", *map(_whiten, COMPONENTS)]
+    unequal = d > 0 and spread.max() > UNEQUAL * spread.min()
+    first = "standardize" if unequal else "raw"
+    return [first, "normal_scores"] if d >= LEAST_FOR_SCORES else [first]
+
+
+def _compare(X, masses, n_clusters, views, k, rng, n_threads):
+    """Balanced agreement of the views that the points have, by name."""
+    seed = rng.randint(2**31 - 1)
+    many = len(views) > 2
+    most, scales = (_SAMPLE_OF_MANY, SCALES) if many else (_SAMPLE, _FEW_SCALES)
+    if len(X) > most:
+        rows = np.random.RandomState(seed).choice(len(X), most, replace=False)
+        X, masses = X[rows], None if masses is None else masses[rows]
+    seen = _seen(X, masses, n_clusters, views, n_threads)
+    # in an order that their unit has no part in, as k-means depends on it
+    order = np.empty(len(X), dtype=np.int32)
+    order_points(np.ascontiguousarray(seen[views[0]]), order)
+    masses = None if masses is None else masses[order]
+    return {
+        view: _score(V[order], masses, n_clusters, k, scales, seed, n_threads)
+        for view, V in seen.items()
+    }
+
+
+def _seen(X, masses, n_clusters, views, n_threads):
+    """The points in every view, by name; whitenings that cannot be are left out."""
+    how = {"masses": masses, "n_threads": n_threads}
+    seen = {
+        view: Representation.fit(X, view, **how).transform(X, n_threads)
+        for view in views
+        if view in VIEWS
+    }
+    span = _MOST_OF_SPAN * min(X.shape)
+    tried = [m for m in COMPONENTS if n_clusters - 1 <= m < span]
+    tried = [m for m in tried if _whiten(m) in views]
+    if tried:
+        largest = Representation.fit(X, "whiten", n_components=tried[-1], **how)
+        whitened = largest.transform(X, n_threads)
+        # components are ordered, so the first m of them are the whitening to m
+        found = largest.n_components or 0
+        seen |= {_whiten(m): whitened[:, :m] for m in tried if m <= found}
+    return seen
+
+
+def _score(X, masses, n_clusters, k, scales, seed, n_threads):
+    """Balanced agreement of the partitions of X at several scales."""
+    rng = np.random.RandomState(seed)
+    X = np.ascontiguousarray(X)
+    neighbours = Neighbours(X, k, robust=True, n_threads=n_threads)
+    graph = NeighbourGraph(neighbours, masses)
+    partitions, start = [], None
+    for scale in scales:
+        kernel = graph.kernel(scale * neighbours.scales, n_threads)
+        uniform = np.full(kernel.n, 1.0 / kernel.n)
+        # with uniform weights S is a multiple of K for every penalty
+        similarity = kernel.similarity(uniform, 1.0)
+        found = spectral_step(similarity, n_clusters, rng, start, tol=ROUGH)
+        start = found.solution
+        how = {"n_init": _STARTS, "random_state": rng, "masses": masses}
+        partitions.append(assign_labels(found.vectors, "kmeans", **how))
+    return balanced_agreement(partitions, n_clusters, masses)
+
+
+def _moments(X, masses):
+    """Means and standard deviations of the features, 0 where nothing varies."""
+    extent = np.ptp(X, axis=0).astype(np.float64)
+    if masses is None:
+        mean = X.mean(axis=0, dtype=np.float64)
+    else:
+        mean = np.sum(X * (masses / masses.sum())[:, np.newaxis], axis=0)
+    unit = np.where(extent > 0, extent, 1.0)  # no square is below the range of numbers
+    squares = X - mean
+    squares /= unit
+    np.square(squares, out=squares)
+    if masses is not None:
+        squares *= (masses / masses.mean())[:, np.newaxis]
+    spread = unit * np.sqrt(squares.mean(axis=0, dtype=np.float64))
+    return mean, np.where(extent > 0, spread, 0.0)  # no rounding of the mean
+
+
+def _directions(centred, masses, n_components, n_threads):
+    """Principal directions (d, m) over the deviation along them, the longest first.
+
+    At most so many, fewer if the points span no more.
+    """
+    n, d = centred.shape
+    share = np.full(n, 1.0 / n) if masses is None else masses / masses.sum()
+    centred = centred * np.sqrt(share)[:, np.newaxis]
     # the smaller of the two Gram matrices has the same eigenvalues
     smaller = np.ascontiguousarray(centred.T if d <= n else centred)
     gram = inner(smaller, smaller, n_threads)
     values, vectors = largest_eigenpairs(gram, min(n_components, n, d))
-    spanned = values > 1e-12 * max(values[0], np.finfo(float).tiny)
-    m = int(spanned.sum())
-    if m == 0:  # equal points
-        return Representation(None, {})
+    m = int(np.sum(values > 1e-12 * max(values[0], np.finfo(float).tiny)))
     values, vectors = values[:m], vectors[:m]
-    if d > n:
+    if d > n and m:
         by_point = np.ascontiguousarray(vectors.T / np.sqrt(values))
         vectors = combine(by_point, centred, n_threads)
-    directions = np.ascontiguousarray(vectors.T * np.sqrt(n / values))
-    return Representation(m, {}, mean=mean, directions=directions)
+    return np.ascontiguousarray(vectors.T / np.sqrt(values))
 
 
-def _cut(X, n_clusters, rng, n_threads):
-    """Mean normalised cut of the clusters of the neighbour graph."""
-    X = np.ascontiguousarray(X)
-    graph = NeighbourGraph(Neighbours(X, _GRAPH_NEIGHBOURS, n_threads=n_threads))
-    kernel = graph.indicator(n_threads)
-    uniform = np.full(kernel.n, 1.0 / kernel.n)
-    # with uniform weights S is a multiple of K for every penalty
-    embedding = spectral_step(kernel.similarity(uniform, 1.0), n_clusters, rng)
-    labels = assign_labels(
-        embedding.vectors, "kmeans", n_init=_STARTS, random_state=rng
-    )
-    return float(np.mean(cut_ratios(kernel, labels)))
+def _ranks(x, masses, total):
+    """Values of a feature and their normal scores, of variance 1; None if tied."""
+    values, place = np.unique(x.astype(np.float64), return_inverse=True)
+    share = np.bincount(place, masses) / total
+    if share.max() > TIED:
+        return None
+    scores = ndtri(np.cumsum(share) - 0.5 * share)
+    mean = np.sum(share * scores)
+    return values, scores / np.sqrt(np.sum(share * (scores - mean) ** 2))
+
+
+def _between(x, values, scores, scale):
+    """Linear between the values, and beyond them as steep as standardising."""
+    x = x.astype(np.float64)
+    below = np.clip(np.searchsorted(values, x, "right") - 1, 0, len(values) - 2)
+    low, high = values[below], values[below + 1]
+    part = np.clip((x - low) / (high - low), 0.0, 1.0)
+    inside = scores[below] + part * np.diff(scores)[below]
+    # rounding leaves the order as it is, and the values their scores
+    found = np.where(part < 1, np.minimum(inside, scores[below + 1]), scores[below + 1])
+    beyond = x - np.clip(x, values[0], values[-1])
+    return found + beyond / scale

@@ -19,6 +19,8 @@ FAILURE, INTERRUPTED = 2, 130
 
 # Those of cdsk._kernels.bandwidth; a test compares them.
 RULES = ("auto", "neighbour", "variance", "std", "median", "local")
+# Those of cdsk._choices.representation, too.
+VIEWS = ("auto", "raw", "standardize", "normal_scores", "whiten")
 
 
 class UsageError(Exception):
@@ -122,9 +124,18 @@ def _add_cluster(commands):
     )
     add("--decimal", choices=[".", ","], default=".", help="decimal sign (default: .)")
     add(
-        "--standardize",
-        action="store_true",
-        help="shift and scale every column to mean 0 and standard deviation 1",
+        "--representation",
+        choices=VIEWS,
+        default="auto",
+        help="what becomes of the columns first: nothing, mean 0 and standard "
+        "deviation 1, normal scores of their ranks, or whitened principal components "
+        "(default: auto, decided by the data)",
+    )
+    add(
+        "--components",
+        type=int,
+        metavar="N",
+        help="how many of them are whitened (default: all)",
     )
     add(
         "--bandwidth",
@@ -232,10 +243,6 @@ def _run_cluster(arguments):
         delimiter=arguments.delimiter,
         decimal=arguments.decimal,
     )
-    if arguments.standardize:
-        from sklearn.preprocessing import StandardScaler
-
-        X = StandardScaler().fit_transform(X)
     began = time.perf_counter()
     model = _fit(X, arguments)
     seconds = time.perf_counter() - began
@@ -256,6 +263,8 @@ def _fit(X, arguments):
     model = CDSK(
         arguments.clusters,
         bandwidth=arguments.bandwidth,
+        representation=arguments.representation,
+        n_components=arguments.components,
         lam=arguments.lam,
         max_iter=arguments.max_iter,
         random_state=arguments.seed,

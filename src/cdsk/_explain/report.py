@@ -87,16 +87,22 @@ def _data(model):
         yield f"{n} points, given by their {given[kernel]}"
         return
     representation = model.representation_
-    m = representation.n_components
-    form = "as they are" if m is None else f"whitened to {_count(m, 'component')}"
-    yield f"{n} points of {_count(d, 'feature')}, {form}"
-    if representation.cuts:
-        cuts = (
-            f"{components or 'as they are'}: {cut:.3f}"
-            + (" (chosen)" if components == (m or 0) else "")
-            for components, cut in representation.cuts.items()
+    yield f"{n} points of {_count(d, 'feature')}, {_in_words(representation.view)}"
+    if representation.scores:
+        scores = (
+            f"{_in_words(view)} {score:.3f}".replace(" ", _TIED)
+            + (" (chosen)" if view == representation.view else "")
+            for view, score in representation.scores.items()
         )
-        yield f"Normalised cut by number of components: {', '.join(cuts)}"
+        yield f"Balanced agreement over the scales: {', '.join(scores)}"
+
+
+def _in_words(view):
+    name, _, components = view.partition(" ")
+    if name == "whiten":
+        return f"whitened to {_count(int(components), 'component')}"
+    words = {"raw": "as given", "standardize": "standardised"}
+    return words.get(name, "as normal scores")
 
 
 def _kernel(model):
@@ -244,11 +250,11 @@ def _warn_of_features(model):
     Mean squared distances are twice the variance, so that the other features, most of
     those that vary, change distances by half a percent. That is far from what data in
     comparable units show: digits need 45 of 64 features for the same share, iris all.
-    Whitened components have equal variances, and of kernels other than the Gaussian it
+    In other views all have equal variances, and of kernels other than the Gaussian it
     is not known how they weigh the features.
     """
     representation = model.representation_
-    if model.params_["kernel"] != "rbf" or representation.n_components is not None:
+    if model.params_["kernel"] != "rbf" or representation.name != "raw":
         return
     spread = representation.spread
     largest = np.argsort(-spread, kind="stable")[: np.count_nonzero(spread)]
@@ -266,7 +272,7 @@ def _warn_of_features(model):
     yield (
         (f"Feature {named} has" if few == 1 else f"Features {named} have")
         + f" more than {DOMINANT:.0%} of the variance: distances hardly see the "
-        "others. Standardise the features?"
+        'others. Try representation="standardize"?'
     )
 
 
