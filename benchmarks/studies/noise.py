@@ -8,9 +8,10 @@ shapes and dimensions, moons, circles, digits, the planar batteries without nois
 which "design" were used to make the rule; the share that is marked should be the rate
 or less. Then blobs and moons in 10 to 30 % of uniform noise: precision, recall and F1
 of the noise, ARI of the true points that are left. All were looked at while the rule
-was made, "later" and the seeds 10 to 14 after the first choices. Labels are those of a default fit, then the true ones (noise
-has that of the nearest true point), which tell how much the clustering costs the rule.
-Prints the tables; docs/notes/2026-11-17-noise.md has them with what they mean.
+was made, "later" and the seeds 10 to 14 after the first choices. Labels are those of a
+default fit, then the true ones (noise has that of the nearest true point), which tell
+how much the clustering costs the rule. Prints the tables;
+docs/notes/2026-11-17-noise.md has them with what they mean.
 """
 
 import argparse
