@@ -177,10 +177,10 @@ def test_options_reach_the_estimator(cdsk, data, points, monkeypatch):
 
     monkeypatch.setattr(CDSK, "fit", fit)
     options = "--lam 0.5 --max-iter 3 --seed 4 --threads 2 --verbose --bandwidth 1.5"
-    options += " --representation whiten --components 1"
+    options += " --representation whiten --components 1 --noise 0.02"
     cdsk("cluster", data, "-k", 3, "--columns", "2", *options.split())
     expected = dict(n_clusters=3, lam=0.5, max_iter=3, random_state=4, n_threads=2)
-    expected |= dict(verbose=1, bandwidth=1.5)
+    expected |= dict(verbose=1, bandwidth=1.5, noise=0.02)
     expected |= dict(representation="whiten", n_components=1)
     assert {name: seen[name] for name in expected} == expected
     np.testing.assert_allclose(seen["X"], points[:, [1]], rtol=0, atol=1e-12)
@@ -189,11 +189,22 @@ def test_options_reach_the_estimator(cdsk, data, points, monkeypatch):
 def test_defaults_are_those_of_the_estimator():
     arguments = _cli.parser().parse_args(["cluster", "x.csv", "-k", "2"])
     defaults = inspect.signature(CDSK).parameters
-    for name in ("bandwidth", "lam", "max_iter", "representation"):
+    for name in ("bandwidth", "lam", "max_iter", "representation", "noise"):
         assert getattr(arguments, name) == defaults[name].default
     assert arguments.threads == defaults["n_threads"].default
     assert tuple(_cli.RULES) == ("auto", *RULES)
     assert tuple(_cli.VIEWS) == ("auto", *VIEWS)
+
+
+def test_noise_is_counted(cdsk, tmp_path, points):
+    path = tmp_path / "noisy.npy"
+    np.save(path, np.concatenate([points, [[40.0, 40.0], [-40.0, 30.0]]]))
+    _, out, err = cdsk("cluster", path, "-k", 3, "--noise", 0.001)
+    labels = [int(line.split(",")[0]) for line in out.splitlines()[1:]]
+    assert labels[60:] == [-1, -1]
+    sizes = ", ".join(str(labels.count(y)) for y in range(3))
+    assert f"3 clusters of {sizes} points, {labels.count(-1)} points of noise" in err
+    assert "of noise" not in cdsk("cluster", path, "-k", 3)[2]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -260,6 +271,7 @@ def test_bad_usage(refuse, tmp_path, monkeypatch, arguments, message):
         ("-k 0", "n_clusters must be an integer of at least"),
         ("-k 61", "got n_clusters=61 and n_samples=60."),
         ("-k 2 --lam 2", "lam must be a number > 0 and <= 1; got 2.0."),
+        ("-k 2 --noise 1", "noise must be a number >= 0 and <= 0.5; got 1.0."),
         ("-k 2 --bandwidth=-1", "bandwidth must be a number > 0; got -1.0."),
         ("-k 2 --bandwidth nan", "bandwidth must be a number > 0; got nan."),
         ("-k 2 --max-iter=-1", "max_iter must be an integer of at least 0; got -1."),

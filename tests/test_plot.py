@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
@@ -118,6 +118,34 @@ def test_other_clusterers_and_precomputed_kernels(ax):
     K = np.exp(-np.square(X[:, np.newaxis] - X).sum(axis=-1))
     model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
     plot.scatter(model, X, ax=ax)
+
+
+def test_noise_is_grey(fitted):
+    X = fitted[1]
+    model = CDSK(3, noise=0.05, random_state=0).fit(X)
+    assert -1 in model.labels_
+    palette = np.append(
+        _common.palette(3)[:, :3], to_rgba_array(_common.GREY)[:, :3], axis=0
+    )
+    order = model.support_[np.argsort(model.weights_[model.support_], kind="stable")]
+    empty = model.weights_ == 0
+    for draw in (plot.scatter, lambda model, _, ax: plot.embedding(model, ax=ax)):
+        ax = Figure().add_subplot()
+        draw(model, X, ax=ax)
+        rings, discs = ax.collections
+        np.testing.assert_allclose(
+            discs.get_facecolors()[:, :3], palette[model.labels_[order]]
+        )
+        np.testing.assert_allclose(
+            rings.get_edgecolors()[:, :3], palette[model.labels_[empty]]
+        )
+    plot.overview(model, X)
+    # of another model all points may be noise
+    ax = Figure().add_subplot()
+    plot.scatter(DBSCAN(eps=1e-9).fit(X), X, ax=ax)
+    np.testing.assert_allclose(
+        np.unique(ax.collections[1].get_facecolors()[:, :3], axis=0), palette[3:]
+    )
 
 
 def test_boundaries_lie_between_the_clusters(ax):

@@ -170,7 +170,7 @@ def test_small_clusters_are_told(model):
     # a tenth of the mean size is 4.67
     for size, told in (4, True), (5, False):
         labels[:] = np.repeat([0, 1, 2], [size, 70, 70 - size])
-        text = words(changed(model, labels_=labels), "Warnings")
+        text = words(changed(model, clusters_=labels), "Warnings")
         assert ("below a tenth of the mean size" in text) == told
 
 
@@ -297,7 +297,7 @@ def test_warnings_of_clusters(model):
     labels = np.zeros(140, dtype=np.int64)
     labels[-2:] = 1
     weights = np.where(labels == 0, 1 / 138, 0.0)
-    odd = changed(model, labels_=labels, weights_=weights)
+    odd = changed(model, clusters_=labels, weights_=weights)
     text = words(odd, "Warnings")
     assert "3 clusters were asked for, 2 were found" in text
     assert "Cluster 1 below a tenth of the mean size" in text

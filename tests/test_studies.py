@@ -140,3 +140,26 @@ def test_mnist_full(folder, monkeypatch, capsys):
         *("--bandwidth", 0.5, "--out", folder / "out"),
     )
     assert "labels of both: ARI 1.000" not in capsys.readouterr().out
+
+
+def test_noise(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.noise")
+    X, y = three_clusters(2)
+    far = np.random.RandomState(0).uniform(-40, 40, (9, 2))
+    few = [("noisy few", np.concatenate([X, far]), np.append(y, np.full(9, -1)))]
+    monkeypatch.setattr(study, "generated", lambda: [("few", X, 3)])
+    monkeypatch.setattr(study, "noisy", lambda rng, seed, share: few)
+    monkeypatch.setattr(study, "BATTERIES", {"design": ("battery",)})
+    np.savetxt(folder / "clustering-data-v1" / "battery" / "few.data.gz", X)
+    labels = folder / "clustering-data-v1" / "battery" / "few.labels0.gz"
+    np.savetxt(labels, y + 1, fmt="%d")
+    run(monkeypatch, "noise", folder)
+    text = capsys.readouterr().out
+    assert text.count("\n| HDBSCAN |") == 4
+    assert "| battery (design) | 1 | " in text  # noisy.data.gz is not clean
+    # our own rule as the study calls it is that of a fit
+    data = study.Data(few[0][1], 3)
+    rule = study.noise.find_noise(data.neighbours(12), data.labels, 0.01)
+    marks = rule.marks(data.labels)
+    assert marks.any()
+    np.testing.assert_array_equal(study.ours(data, 0.01), marks)

@@ -21,6 +21,7 @@ def cluster(X: Floats) -> CDSK:
     model = CDSK(n_clusters=2, random_state=0).fit(X)
     assert_type(model, CDSK)
     assert_type(model.labels_, Labels)
+    assert_type(model.clusters_, Labels)
     assert_type(model.weights_, Floats)
     assert_type(model.embedding_, Floats)
     assert_type(model.margins_, Floats)

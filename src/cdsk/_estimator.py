@@ -23,9 +23,10 @@ from cdsk._choices.n_clusters import CountChoice, choose_count, default_candidat
 from cdsk._choices.partition import Choice, choose
 from cdsk._choices.representation import Representation, represent
 from cdsk._explain.margins import leave_one_out
+from cdsk._explain.noise import NEIGHBOUR, NoiseRule, find_noise
 from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
-from cdsk._kernels.neighbours import LongSearch, PointSearch
+from cdsk._kernels.neighbours import LongSearch, Neighbours, PointSearch
 from cdsk._parameters import GIVEN, check_parameters
 from cdsk._points import Points
 from cdsk._progress import Progress
@@ -146,6 +147,11 @@ class CDSK(ClusterMixin, BaseEstimator):
         whose clusters have the smallest normalised cut.
     n_init : int, default=10
         Number of k-means starts.
+    noise : float in [0, 0.5] or None, default=None
+        Marks noise, labels -1: points farther from their 12th neighbour than all but
+        this share of the points of a normal cluster would be. It is a rate of false
+        alarms, not the share that is marked. Needs points; distances are Euclidean,
+        whatever the kernel. None and 0 mark nothing. See ``docs/noise.md``.
     random_state : int, RandomState instance or None, default=None
         Seeds the eigensolver's start, k-means and the pivots of an approximation. The
         same seed gives the same bits for any ``n_threads``, and the same labels for any
@@ -160,7 +166,12 @@ class CDSK(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each point. The numbers do not depend on the order of the rows.
+        Cluster of each point; -1 for noise, if ``noise`` asks for it. The numbers do
+        not depend on the order of the rows.
+    clusters_ : ndarray of shape (n_samples,)
+        The same with the cluster in which it was found for noise too.
+    noise_ : NoiseRule or None
+        Which points are noise: the distances beyond which they are, per cluster.
     n_clusters_ : int
         Number of clusters that was asked for, or chosen.
     count_choice_ : CountChoice or None
@@ -241,6 +252,8 @@ class CDSK(ClusterMixin, BaseEstimator):
     """
 
     labels_: NDArray[np.int64]
+    clusters_: NDArray[np.int64]
+    noise_: NoiseRule | None
     n_clusters_: int
     count_choice_: CountChoice | None
     weights_: NDArray[np.float64]
@@ -288,6 +301,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         eigen_solver: str = "auto",
         assign_labels: str = "kmeans",
         n_init: int = 10,
+        noise: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -310,6 +324,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.eigen_solver = eigen_solver
         self.assign_labels = assign_labels
         self.n_init = n_init
+        self.noise = noise
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -426,7 +441,15 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         progress.stage("margins")
         of_rows = points.to_rows
-        self.labels_ = of_rows(labels)
+        self.clusters_ = self.labels_ = of_rows(labels)
+        self.noise_ = None
+        if self.noise:
+            neighbours = Neighbours(
+                *(points.X, NEIGHBOUR), rank=NEIGHBOUR, n_threads=n_threads
+            )
+            self.noise_ = find_noise(neighbours, labels, self.noise, masses)
+            is_noise = of_rows(self.noise_.marks(labels))
+            self.labels_ = np.where(is_noise, -1, self.clusters_)
         self.weights_ = of_rows(points.per_copy(fit.weights))
         if sample_weight is not None:
             self.weights_[sample_weight == 0] = 0.0
@@ -482,6 +505,9 @@ class CDSK(ClusterMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Cluster of new points: the one with the largest weighted kernel vote.
 
+        -1 for noise, if ``noise`` asks for it: by the thresholds of the fit, and by the
+        distances to its points.
+
         Parameters
         ----------
         X : array-like of shape (n_new, n_features) or (n_new, n_samples)
@@ -493,14 +519,18 @@ class CDSK(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_new,)
         """
         check_is_fitted(self, "labels_")
-        heaviest = self._points.heaviest(self.labels_, self.weights_)
+        heaviest = self._points.heaviest(self.clusters_, self.weights_)
+        n_threads = resolve_n_threads(self.n_threads)
         lost = 0
 
-        def label(votes):
+        def label(votes, part):
             nonlocal lost
             alone = np.isneginf(votes.max(axis=1))
-            lost += np.count_nonzero(alone)
-            return np.where(alone, heaviest, np.argmax(votes, axis=1))
+            labels = np.where(alone, heaviest, np.argmax(votes, axis=1))
+            if self.noise_ is not None:
+                labels[self.noise_.marks_new(part, labels, n_threads)] = -1
+            lost += np.count_nonzero(alone & (labels >= 0))
+            return labels
 
         labels = self._from_votes(X, label)
         if lost:
@@ -526,7 +556,7 @@ class CDSK(ClusterMixin, BaseEstimator):
             -inf for a cluster none of whose points carries weight.
         """
         check_is_fitted(self, "labels_")
-        return self._from_votes(X, lambda votes: votes)
+        return self._from_votes(X, lambda votes, _: votes)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.
@@ -544,7 +574,9 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "labels_")
         normaliser = self._votes.log_normaliser(self.n_features_in_)
-        return self._from_votes(X, lambda votes: logsumexp(votes, axis=1) + normaliser)
+        return self._from_votes(
+            X, lambda votes, _: logsumexp(votes, axis=1) + normaliser
+        )
 
     def report(self) -> str:
         """Readable summary of the fit: what was chosen and why, and what to trust.
@@ -588,7 +620,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "labels_")
         K = self._points.between_rows(self._kernel_of(X).as_array())
         kept = self._points.rows
-        labels, weights = self.labels_[kept], self.weights_[kept]
+        labels, weights = self.clusters_[kept], self.weights_[kept]
         if self._points.masses is not None:
             weights = weights / weights.sum()
         with one_thread_if_forked():
@@ -654,7 +686,7 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     @said_in_words("Voting for so many points")
     def _from_votes(self, X, function):
-        """``function`` of the log votes for the rows of X, a part of them at a time.
+        """``function`` of log votes for rows of X, and of these, a part at a time.
 
         Nothing is made of all rows but the result: X may be a memory map.
         """
@@ -670,7 +702,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                     first = rows.start == 0
                     part = self._check_data(part, reset=False if first else None)
                 part = self.representation_.transform(part, n_threads)
-                values = function(self._votes.log_votes(part, n_threads))
+                values = function(self._votes.log_votes(part, n_threads), part)
             if found is None:
                 shape = n, *values.shape[1:]
                 check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")

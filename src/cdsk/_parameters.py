@@ -58,6 +58,13 @@ def check_parameters(model):
     check_choice(model.assign_labels, "assign_labels", METHODS)
     # k-means draws a seed for each of them at once
     check_integer(model.n_init, "n_init", 1, 10**6)
+    if model.noise is not None:
+        check_number(model.noise, "noise", at_least=0, at_most=0.5)
+        if model.noise and model.kernel in GIVEN:
+            raise ValueError(
+                f"noise needs points; expected None for kernel={model.kernel!r}, got "
+                f"{model.noise!r}."
+            )
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
 

@@ -157,6 +157,12 @@ def _add_cluster(commands):
         metavar="N",
         help="most rounds; 0 is plain spectral clustering (default: %(default)s)",
     )
+    add(
+        "--noise",
+        type=float,
+        metavar="RATE",
+        help="label noise -1, at this rate of false alarms, in [0, 0.5] (default: off)",
+    )
     add("--seed", type=_seed, default=0, help="of the random numbers (default: 0)")
     add("--threads", type=int, metavar="N", help="how many threads (default: all)")
     add("--plot", metavar="FILE", help="draw the clusters: .png, .pdf, .svg ...")
@@ -267,6 +273,7 @@ def _fit(X, arguments):
         n_components=arguments.components,
         lam=arguments.lam,
         max_iter=arguments.max_iter,
+        noise=arguments.noise,
         random_state=arguments.seed,
         n_threads=arguments.threads,
         verbose=arguments.verbose,
@@ -297,7 +304,12 @@ def _summarise(model, names, seconds):
     gap = "first weights kept" if kept else f"QP gap {model.qp_gap_:.1e}"
     features = _count(model.n_features_in_, "feature")
     _say(f"{_count(n_samples, 'point')}, {features}{columns}")
-    _say(f"{_count(len(sizes), 'cluster')} of {', '.join(map(str, sizes))} points")
+    noise = sum(model.labels_ < 0)
+    beside = f", {_count(noise, 'point')} of noise" if model.noise_ is not None else ""
+    _say(
+        f"{_count(len(sizes), 'cluster')} of {', '.join(map(str, sizes))} points"
+        + beside
+    )
     _say(
         f"{_count(n_support, 'point')} with weight ({n_support / n_samples:.0%}), "
         f"bandwidth {bandwidth}, {_count(model.n_iter_, 'round')}, {gap}, "

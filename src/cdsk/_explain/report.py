@@ -42,7 +42,7 @@ def describe(model):
         "Outliers": _outliers(model),
         "Warnings": _warnings(model),
     }
-    n_found = model.labels_.max() + 1
+    n_found = model.clusters_.max() + 1
     lines = [f"CDSK: {len(model.labels_)} points in {n_found} clusters", ""]
     for title, paragraphs in sections.items():
         lines += _section(title, paragraphs)
@@ -181,7 +181,7 @@ def _eigenvalues(model):
 
 
 def _clusters(model):
-    labels, margins = model.labels_, model.margins_
+    labels, margins = model.clusters_, model.margins_
     size = np.bincount(labels)
     share = np.bincount(labels, weights=model.weights_)
     margin = np.bincount(labels, weights=margins) / size
@@ -232,10 +232,23 @@ def _outliers(model):
             f"{_count(len(model.strays_), 'point')} similar to no cluster took the "
             "label of the nearest neighbour (strays_)"
         )
+    if model.noise_ is not None:
+        yield _noise(model)
     yield f"Least typical: {points}; the median point has 1"
     yield (
         f"{np.sum(margins < 0)} of {n} margins are negative, {empty} points carry no "
         "weight"
+    )
+
+
+def _noise(model):
+    rule, n = model.noise_, len(model.labels_)
+    marked = np.sum(model.labels_ < 0)
+    return (
+        f"{marked} of {n} points ({marked / n:.1%}) are noise, label -1, at a rate of "
+        f"{rule.rate:.3g} of false alarms: neighbour {rule.n_neighbors} farther than "
+        f"{_range(rule.thresholds)}. Above they count in the cluster in which they "
+        "were found (clusters_)"
     )
 
 
@@ -277,7 +290,7 @@ def _warn_of_features(model):
 
 
 def _warn_of_clusters(model):
-    labels = model.labels_
+    labels = model.clusters_
     size, share = np.bincount(labels), np.bincount(labels, weights=model.weights_)
     n_clusters = model.n_clusters_
     if len(size) < n_clusters:
@@ -334,6 +347,11 @@ _CHECKS = (
     _warn_of_choice,
     _warn_of_convergence,
 )
+
+
+def _range(values):
+    low, high = f"{values.min():.3g}", f"{values.max():.3g}"
+    return low if low == high else f"{low} to {high}, by cluster"
 
 
 def _named(clusters):

@@ -115,17 +115,24 @@ class Neighbours(PointSearch, Scales):
     """The k nearest neighbours of every point of X among the others.
 
     ``indices`` and ``distances`` (n, k) have the nearest first; k is at most n - 1.
-    ``own_scales`` (n,) are the distances to the 7th neighbour, to the farthest if there
-    are fewer others.
+    ``own_scales`` (n,) are the distances to the 7th neighbour, or another ``rank``, to
+    the farthest if there are fewer others.
     """
 
     def __init__(
-        self, X, k=SCALE_NEIGHBOUR, *, robust=False, n_threads=1, progress=None
+        self,
+        X,
+        k=SCALE_NEIGHBOUR,
+        *,
+        rank=SCALE_NEIGHBOUR,
+        robust=False,
+        n_threads=1,
+        progress=None,
     ):
         check_extent(X)
         PointSearch.__init__(self, X)
         self.k = min(k, len(X) - 1)
-        self._rank = min(SCALE_NEIGHBOUR, len(X) - 1)
+        self._rank = min(rank, len(X) - 1)
         searched = max(self.k, self._rank)
         indices, distances = self.nearest_others(searched, n_threads, progress)
         self._made = None  # as large as the data; made again if new points come
@@ -142,7 +149,7 @@ class Neighbours(PointSearch, Scales):
         return graph
 
     def scales_of(self, new, n_threads=1):
-        """Distance of new points to their 7th nearest in X.
+        """Distance of new points to their 7th, or ``rank``, nearest in X.
 
         A point of X does not count itself: asked as a new one it has its old scale.
         """

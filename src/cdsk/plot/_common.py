@@ -75,6 +75,14 @@ def cluster_colours(labels):
     return palette(int(labels.max()) + 1)
 
 
+def point_colours(labels):
+    """The colour of the cluster of each point, grey for noise, label -1."""
+    from matplotlib.colors import to_rgba_array
+
+    # the last one is that of -1
+    return np.concatenate([cluster_colours(labels), to_rgba_array(GREY)])[labels]
+
+
 def draw_points(ax, places, colours, weights):
     """Points with weight as discs, light ones first; others as small rings."""
     share = np.sqrt(weights / weights.max())

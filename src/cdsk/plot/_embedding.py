@@ -17,8 +17,8 @@ from cdsk._estimator import CDSK
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
-    cluster_colours,
     draw_points,
+    point_colours,
     require_fitted,
 )
 
@@ -53,8 +53,7 @@ def embedding(
     """
     require_fitted(model)
     ax = axes_or_current(ax)
-    labels = model.labels_
-    colours = cluster_colours(labels)
+    labels = model.clusters_
     directions = mean_directions(model.embedding_, labels)
     if model.embedding_.shape[1] == 2:
         places, corners = model.embedding_, directions
@@ -67,7 +66,7 @@ def embedding(
         order = np.argsort(np.arctan2(*corners.T))
         outline = corners[np.append(order, order[0])]
     ax.plot(*outline.T, color=GREY, linewidth=0.5, zorder=1)
-    draw_points(ax, places, colours[labels], model.weights_)
+    draw_points(ax, places, point_colours(model.labels_), model.weights_)
     _number(ax, corners)
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", title=title)
     ax.set_axis_off()

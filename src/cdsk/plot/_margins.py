@@ -43,7 +43,7 @@ def margins(
     from matplotlib.ticker import MaxNLocator
 
     ax = axes_or_current(ax)
-    labels, values = model.labels_, model.margins_
+    labels, values = model.clusters_, model.margins_
     colours = cluster_colours(labels)
     n, n_clusters = len(labels), len(colours)
     space = 0.15 * n / n_clusters

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
-    cluster_colours,
     draw_points,
+    point_colours,
     require_matplotlib,
 )
 
@@ -37,8 +37,9 @@ def scatter(
 ) -> "Axes":
     """Draw points coloured by cluster, large and opaque where they carry weight.
 
-    Points without weight are small and hollow. Data of more than two features are shown
-    by their first two principal components, data of one feature against their weights.
+    Points without weight are small and hollow, noise (label -1) is grey. Data of more
+    than two features are shown by their first two principal components, data of one
+    feature against their weights.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def scatter(
         _check_boundaries(model)
     ax = axes_or_current(ax)
     places, names = _plane(points, weights, getattr(model, "feature_names_in_", None))
-    draw_points(ax, places, cluster_colours(labels)[labels], weights)
+    draw_points(ax, places, point_colours(labels), weights)
     if boundaries:
         _draw_boundaries(ax, model)
     ax.set(xlabel=names[0], ylabel=names[1], title=title)

@@ -111,7 +111,7 @@ def pooled_similarity(model, X=None):
     Returns the square array of cells, the numbers of points before each group and
     after the last (its edges), and the same of the clusters.
     """
-    labels = model.labels_
+    labels = model.clusters_
     order = cluster_order(model.embedding_, labels)
     sizes = np.bincount(labels)
     n_groups = np.clip(len(labels) // _LEAST_POINTS, 1, _GROUPS)
