@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, make_blobs, make_circles, make_
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK
+from cdsk._choices.candidates import FACTORS
 from cdsk._cli.demo import NOISE, noisy_moons
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
@@ -110,8 +111,8 @@ def test_learned_weights_beat_uniform_ones_on_blobs_in_noise():
 def test_learned_weights_win_on_breast_cancer_with_the_chosen_kernel():
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    learned = fit(X, 2)
-    factor = 2.0 ** (-0.5 * (learned.choice_.chosen + 1))
+    learned = CDSK(2, representation="raw", random_state=0).fit(X)
+    factor = FACTORS[learned.choice_.chosen]
     graph = NeighbourGraph(Neighbours(X, 20, robust=True))
     kernel = graph.kernel(factor * graph.neighbours.scales, 1)
     np.testing.assert_allclose(learned.bandwidth_, factor * graph.neighbours.scales)

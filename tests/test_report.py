@@ -68,7 +68,7 @@ def test_length_and_width(model):
 
 def test_data(model):
     assert model.report().startswith("CDSK: 140 points in 3 clusters\n")
-    assert words(model, "Data") == "140 points of 3 features, as they are"
+    assert words(model, "Data") == "140 points of 3 features, as given"
 
 
 def test_chosen_number_of_clusters(model):
@@ -242,18 +242,19 @@ def test_the_chosen_lambda():
 
 
 def test_scores_of_the_views():
-    X, _ = load_digits(n_class=3, return_X_y=True)
+    X, _ = make_blobs(150, 64, centers=3, random_state=0)
     model = CDSK(3, random_state=0).fit(X)
     text = words(model, "Data")
     scores = model.representation_.scores
-    assert text.startswith("537 points of 64 features, as given Balanced agreement")
+    assert model.representation_.view == "raw"
+    assert text.startswith("150 points of 64 features, as given Balanced agreement")
     assert f"as given {scores['raw']:.3f} (chosen), standardised " in text
+    assert f" standardised {scores['standardize']:.3f}, whitened to" in text
     assert f"whitened to 20 components {scores['whiten 20']:.3f}" in text
     how = {"representation": "whiten", "n_components": 20}
     model = CDSK(3, random_state=0, **how).fit(X)
-    assert (
-        words(model, "Data") == "537 points of 64 features, whitened to 20 components"
-    )
+    expected = "150 points of 64 features, whitened to 20 components"
+    assert words(model, "Data") == expected
 
 
 def test_eighty_clusters():

@@ -224,7 +224,8 @@ def test_terms_shrink_with_n_and_grow_with_confidence():
 def test_method_of_a_fitted_model(bandwidth, dtype, in_point_order):
     X = make_blobs(90, 3, centers=3, random_state=0)[0].astype(dtype)
     X = in_point_order(X)
-    model = CDSK(3, bandwidth=bandwidth, random_state=0).fit(X)
+    how = {"bandwidth": bandwidth, "representation": "raw"}
+    model = CDSK(3, random_state=0, **how).fit(X)
     K = cdsk.gaussian_gram(X, model.bandwidth_)
     if bandwidth == "auto":
         K = model._kernel_of(X).as_array()

@@ -755,14 +755,17 @@ class CDSK(ClusterMixin, BaseEstimator):
             self._represent(points, self.n_clusters_, rng, n_threads)
             return self._in_order(points, X, n_threads)
         counts = default_candidates(len(points))
-        self._represent(points, int(counts[-1]), rng, n_threads)
-        points = self._in_order(points, X, n_threads)
+        self._represent(points, int(counts[-1]), rng, n_threads, counting=True)
+        counted = self._in_order(points, X, n_threads)
         progress.stage("count", "number of clusters")
-        self.count_choice_ = choose_count(points, counts, rng, n_threads, stacklevel=5)
+        self.count_choice_ = choose_count(counted, counts, rng, n_threads, stacklevel=5)
         self.n_clusters_ = self.count_choice_.n_clusters
-        return points
+        if self.representation != "auto":
+            return counted
+        self._represent(points, self.n_clusters_, rng, n_threads)
+        return self._in_order(points, X, n_threads)
 
-    def _represent(self, points, n_clusters, rng, n_threads):
+    def _represent(self, points, n_clusters, rng, n_threads, counting=False):
         """Set ``representation_``."""
         self.representation_ = Representation()
         if self.kernel in GIVEN:
@@ -771,7 +774,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         # a bandwidth that was given means the data as they were given
         if view == "auto" and (self.kernel, self.bandwidth) != ("rbf", "auto"):
             view = "raw"
-        how = self.n_components, points.relative_masses
+        how = self.n_components, points.relative_masses, counting
         self.representation_ = represent(
             points.X, n_clusters, view, rng, n_threads, *how
         )

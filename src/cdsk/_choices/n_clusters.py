@@ -115,8 +115,8 @@ def suggest_n_clusters(
         as there are samples. That there is but one cluster is not tested.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
             default="auto"
-        How the data are represented, as in ``CDSK``; "auto" decides with the largest
-        candidate for the number of clusters.
+        How the data are represented, as in ``CDSK``; "auto" is "raw" below 60 features,
+        else it decides with the largest candidate for the number of clusters.
     n_components : int, default=None
         Number of whitened components; None: as many as there are.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -165,7 +165,7 @@ def suggest_n_clusters(
     with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
         fitted = represent(
             *(points.X, largest, representation, rng, n_threads),
-            *(n_components, points.relative_masses),
+            *(n_components, points.relative_masses, True),
         )
         points = points.near_together(fitted.transform(points.X, n_threads))
         return choose_count(points, candidates, rng, n_threads)

@@ -174,16 +174,28 @@ def check_representation(representation, n_components, rank=False):
 
 
 def represent(
-    X, n_clusters, representation, rng, n_threads, n_components=None, masses=None
+    X,
+    n_clusters,
+    representation,
+    rng,
+    n_threads,
+    n_components=None,
+    masses=None,
+    counting=False,
 ):
-    """The ``Representation`` that is asked for, or that the data need ("auto")."""
+    """The ``Representation`` that is asked for, or that the data need ("auto").
+
+    Where clusters are yet to be counted, ``n_clusters`` is the largest candidate, and
+    few features stay as they are: clusters that lie far apart along one feature make
+    its spread large, and to standardise it would move them together.
+    """
     how = {"masses": masses, "n_threads": n_threads}
     if representation != "auto":
         how["n_components"] = n_components
         return Representation.fit(X, representation, **how)
     check_extent(X)
     spread = _moments(X, masses)[1]
-    first, *others = _views(spread)
+    first, *others = _views(spread, counting)
     scores = {}
     # of fewer points to a cluster no scale tells anything, nor do views of one cluster
     if others and 1 < n_clusters <= len(X) // 5:
@@ -202,12 +214,14 @@ def _whiten(n_components):
     return f"whiten {n_components}"
 
 
-def _views(spread):
+def _views(spread, counting):
     """Names of the views that mean something, the first one first."""
     spread = spread[spread > 0]
     d = len(spread)
     if d >= MANY_FEATURES:
         return ["raw", "standardize", *map(_whiten, COMPONENTS)]
+    if counting:
+        return ["raw"]
     unequal = d > 0 and spread.max() > UNEQUAL * spread.min()
     first = "standardize" if unequal else "raw"
     return [first, "normal_scores"] if d >= LEAST_FOR_SCORES else [first]
