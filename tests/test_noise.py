@@ -259,7 +259,7 @@ def test_other_kernels_have_the_same_rule():
         {"bandwidth": 0.3},
         {"kernel": "laplacian"},
         {"bandwidth": 0.5, "approximation": "lowrank"},
-        {"whiten": True},
+        {"representation": "whiten"},
     ):
         model = CDSK(2, noise=0.01, random_state=0, **options).fit(X)
         Z = model.representation_.transform(X)

@@ -44,8 +44,10 @@ COMPONENTS = (10, 20, 50, 100, 200)
 _MOST_OF_SPAN = 0.7
 
 # Below, features are standardised if the largest of their standard deviations is more
-# than so many times the smallest, and with so many of them normal scores are tried.
-UNEQUAL = 2.0
+# than so many times the smallest, and with so many of them normal scores are tried. Up
+# to the second number they may have one unit, and clusters far apart along a feature
+# make its spread large: then the data as given compete.
+UNEQUAL, OF_OTHER_UNITS = 2.0, 100.0
 LEAST_FOR_SCORES = 4
 
 # A feature whose commonest value has more than this share has no ranks to speak of.
@@ -222,15 +224,17 @@ def _views(spread, counting):
         return ["raw", "standardize", *map(_whiten, COMPONENTS)]
     if counting:
         return ["raw"]
-    unequal = d > 0 and spread.max() > UNEQUAL * spread.min()
-    first = "standardize" if unequal else "raw"
-    return [first, "normal_scores"] if d >= LEAST_FOR_SCORES else [first]
+    ratio = spread.max() / spread.min() if d else 1.0
+    scores = ["normal_scores"] if d >= LEAST_FOR_SCORES else []
+    if ratio <= UNEQUAL:
+        return ["raw", *scores]
+    return ["standardize", *scores, *["raw"][: ratio <= OF_OTHER_UNITS]]
 
 
 def _compare(X, masses, n_clusters, views, k, rng, n_threads):
     """Balanced agreement of the views that the points have, by name."""
     seed = rng.randint(2**31 - 1)
-    many = len(views) > 2
+    many = _whiten(COMPONENTS[0]) in views
     most, scales = (_SAMPLE_OF_MANY, SCALES) if many else (_SAMPLE, _FEW_SCALES)
     if len(X) > most:
         rows = np.random.RandomState(seed).choice(len(X), most, replace=False)
