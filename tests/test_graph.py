@@ -116,12 +116,11 @@ def test_transformer_gives_the_labels_of_our_own_search(blobs, transformer):
 
 def test_graph_as_data_gives_the_labels_of_our_own_search(blobs, in_point_order):
     blobs = in_point_order(blobs)
-    own = CDSK(3, random_state=0, max_iter=2, n_init=2).fit(blobs)
+    options = {"random_state": 0, "max_iter": 2, "n_init": 2}
+    own = CDSK(3, representation="raw", **options).fit(blobs)
     transformer = KNeighborsTransformer(n_neighbors=20)
     graph = transformer.fit_transform(blobs)
-    model = CDSK(
-        3, kernel="precomputed_neighbors", random_state=0, max_iter=2, n_init=2
-    ).fit(graph)
+    model = CDSK(3, kernel="precomputed_neighbors", **options).fit(graph)
     np.testing.assert_array_equal(model.labels_, own.labels_)
     new = blobs[::5] + 0.01
     np.testing.assert_array_equal(

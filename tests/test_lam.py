@@ -176,11 +176,12 @@ def test_same_seed_same_curve_for_any_number_of_threads(blobs):
 
 def test_the_entropy_sees_what_the_printed_one_does_not():
     X, _ = make_moons(400, noise=0.1, random_state=0)
-    spreads = {}
-    for criterion in ("entropy", "paper"):
-        choice = select_lambda(X, 2, criterion=criterion, random_state=0)
-        spreads[criterion] = np.ptp(choice.curve) / choice.curve.max()
-    assert spreads["entropy"] > 3 * spreads["paper"]
+    spreads = {"entropy": [], "paper": []}
+    for criterion, found in spreads.items():
+        for seed in range(5):
+            choice = select_lambda(X, 2, criterion=criterion, random_state=seed)
+            found.append(np.ptp(choice.curve) / choice.curve.max())
+    assert np.median(spreads["entropy"]) > 3 * np.median(spreads["paper"])
 
 
 def test_labels_are_as_good_as_k_means_on_easy_data():

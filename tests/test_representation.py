@@ -252,7 +252,7 @@ def planar(ratio):
 
 
 @pytest.mark.parametrize(
-    ("ratio", "name"), [(1.0, "raw"), (1.99, "raw"), (2.01, "standardize")]
+    ("ratio", "name"), [(1.0, "raw"), (1.99, "raw"), (101.0, "standardize")]
 )
 def test_few_features_are_standardised_if_their_spreads_differ(ratio, name):
     X = planar(ratio)
@@ -261,6 +261,27 @@ def test_few_features_are_standardised_if_their_spreads_differ(ratio, name):
         representation = represented(data, "auto")
         assert representation.name == name
         assert representation.scores == {}
+
+
+@pytest.mark.parametrize("ratio", [2.01, 99.0])
+def test_where_units_may_be_the_same_the_data_as_given_must_pay(ratio, monkeypatch):
+    seen = {"standardize": 0.5, "raw": 0.6}
+    order = iter([*seen, *seen])
+    monkeypatch.setattr(_views, "_score", lambda *_: seen[next(order)])
+    representation = represented(planar(ratio), "auto")
+    assert representation.scores == seen
+    assert representation.name == "standardize"
+    seen["raw"] = 0.7
+    assert represented(planar(ratio), "auto").name == "raw"
+
+
+@pytest.mark.parametrize("size", [40, 200])
+def test_clusters_far_apart_along_one_feature_are_found(size):
+    centers = 12.0 * np.arange(4)[:, np.newaxis] * [1, 0, 0]
+    X, y = make_blobs(4 * size, centers=centers, random_state=0)
+    model = CDSK(4, random_state=0).fit(X)
+    # standardised .69 and .97
+    assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
 def test_views_that_are_compared(rng, monkeypatch):
@@ -276,7 +297,7 @@ def test_views_that_are_compared(rng, monkeypatch):
 
     assert views(60, 3, 2) == []
     assert views(60, 4, 2) == ["raw", "normal_scores"]
-    assert views(60, 59, 2, unequal=True) == ["standardize", "normal_scores"]
+    assert views(60, 59, 2, unequal=True) == ["standardize", "normal_scores", "raw"]
     # fewer than 0.7 of what they can span, and what 12 centres span
     assert views(400, 60, 2) == ["raw", "standardize", *WHITENED[:2]]
     assert views(400, 150, 12, unequal=True) == ["raw", "standardize", *WHITENED[1:4]]
@@ -369,7 +390,8 @@ def test_units_of_the_features_change_no_cluster(data, view):
     X = np.unique(load_iris().data, axis=0)
     if data == "blobs":
         X = make_blobs(120, 6, centers=3, cluster_std=2.0, random_state=0)[0]
-    X = X / X.std(axis=0) * np.geomspace(1, 2.5, X.shape[1])
+    # so different that they have no unit in common
+    X = X / X.std(axis=0) * np.geomspace(1, 250, X.shape[1])
     rng = np.random.default_rng(1)
     unit, zero = 10 ** rng.uniform(-4, 4, X.shape[1]), rng.normal(size=X.shape[1])
     model, other = (

@@ -228,7 +228,8 @@ def _views(spread, counting):
     scores = ["normal_scores"] if d >= LEAST_FOR_SCORES else []
     if ratio <= UNEQUAL:
         return ["raw", *scores]
-    return ["standardize", *scores, *["raw"][: ratio <= OF_OTHER_UNITS]]
+    as_given = ["raw"] if ratio <= OF_OTHER_UNITS else []
+    return ["standardize", *scores, *as_given]
 
 
 def _compare(X, masses, n_clusters, views, k, rng, n_threads):
