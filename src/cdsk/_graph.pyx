@@ -300,9 +300,8 @@ def coarsened(
     of_all = np.asarray(group)
     sizes = np.bincount(of_all[of_all >= 0], minlength=count)
     cdef int[::1] bounds = np.append(0, np.cumsum(sizes)).astype(np.intc)
-    cdef int[::1] members = np.argsort(of_all, kind="stable")[n - bounds[count] :].astype(
-        np.intc
-    )
+    by_group = np.argsort(of_all, kind="stable")
+    cdef int[::1] members = by_group[n - bounds[count] :].astype(np.intc)
     integer = np.asarray(starts).dtype
     cdef index[::1] ends = np.zeros(threads, integer)
     cdef index[:, ::1] place = np.full((threads, count), -1, integer)
