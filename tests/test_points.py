@@ -138,6 +138,15 @@ def test_a_weight_is_a_number_of_rows(repeated, options):
     )
 
 
+def test_the_report_counts_different_rows(repeated):
+    X, _ = repeated
+    model = CDSK(3, random_state=0).fit(np.concatenate([X, X[:30]]))
+    assert model.n_different_ == len(X)
+    report = " ".join(model.report().split())
+    assert "180 points of 2 features, 150 of them different, as given" in report
+    assert "different" not in CDSK(3, random_state=0).fit(X).report()
+
+
 def test_the_unit_of_weights_is_of_no_account(repeated):
     X, times = repeated
     one, ten = (

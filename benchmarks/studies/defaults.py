@@ -413,20 +413,25 @@ def labels(options):
 def representation(options):
     """Every view of every set that has one to choose, and the choice."""
     table = Table("Representation")
-    lines = [["set", *VIEWS, "chosen"]]
+    lines = [["set", *map(_short, VIEWS), "chosen"]]
     for group, name, X, y, counted, c in problems(options):
         chosen = represent(X, c, "auto", np.random.RandomState(0), 1)
         if not chosen.scores:
             continue
         scores = [f"{chosen.scores[v]:.3f}" if v in chosen.scores else ""
                   for v in VIEWS]  # fmt: skip
-        lines.append([name, *scores, chosen.view])
+        lines.append([name, *scores, _short(chosen.view)])
         for view in ("auto", *chosen.scores):
             kind, _, m = view.partition(" ")
             parameters = {"representation": kind, "n_components": int(m) if m else None}
             _add_fit(table, view, group, X, y, counted, c, parameters)
-    title = "Balanced agreement over the scales:"
+    title = "Balanced agreement over the scales; numbers are whitened components:"
     return f"{table}\n{title}\n\n{_markdown(lines)}\n"
+
+
+def _short(view):
+    names = {"standardize": "standard", "normal_scores": "ranks"}
+    return names.get(view, view.removeprefix("whiten "))
 
 
 def peers(options):

@@ -32,6 +32,7 @@ from cdsk import suggest_n_clusters
 from cdsk._choices import n_clusters as count
 from cdsk._choices.partition import choose
 from cdsk._choices.representation import represent
+from cdsk._points import Points
 
 CANDIDATES = np.arange(2, 20)
 # 2 to 1/8 of the distance to the 7th neighbour; parts of them by their numbers
@@ -66,10 +67,12 @@ class Curves:
     def __init__(self, X):
         rng = np.random.RandomState(0)
         largest = int(CANDIDATES[-1])
-        X = represent(X, largest, "auto", rng, 1).transform(X)
-        found = count._embeddings(X, largest + 1, rng, 1, FACTORS)
+        points = Points.distinct(X)
+        view = represent(points.X, largest, "auto", rng, 1, counting=True)
+        points = points.near_together(view.transform(points.X))
+        found = count._embeddings(points, largest + 1, rng, 1, FACTORS)
         self.eigenvalues = np.array([one.eigenvalues for one in found])
-        smallest = count.SMALLEST_CUT / len(X)
+        smallest = count.SMALLEST_CUT / len(points)
         self.gaps = count._gaps(self.eigenvalues, CANDIDATES, smallest)
         partitions = [count._partitions(one, CANDIDATES) for one in found]
         of_scales = zip(*partitions, strict=True)

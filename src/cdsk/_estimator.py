@@ -176,6 +176,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         Number of clusters that was asked for, or chosen.
     count_choice_ : CountChoice or None
         How ``n_clusters_`` was chosen, and its runner-up, if it was "auto".
+    n_different_ : int
+        Number of different rows that have a weight; of a precomputed kernel, of rows.
     weights_ : ndarray of shape (n_samples,)
         Kernel weights; times ``sample_weight``, if there are any, their sum is 1.
     support_ : ndarray of shape (n_support,)
@@ -255,6 +257,7 @@ class CDSK(ClusterMixin, BaseEstimator):
     clusters_: NDArray[np.int64]
     noise_: NoiseRule | None
     n_clusters_: int
+    n_different_: int
     count_choice_: CountChoice | None
     weights_: NDArray[np.float64]
     support_: NDArray[np.intp]
@@ -478,6 +481,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
+        self.n_different_ = points.n_different
         points.X = None  # the candidate has it
         self._points = points
         return self

@@ -87,7 +87,10 @@ def _data(model):
         yield f"{n} points, given by their {given[kernel]}"
         return
     representation = model.representation_
-    yield f"{n} points of {_count(d, 'feature')}, {_in_words(representation.view)}"
+    different = model.n_different_
+    some = f", {different} of them different" if different < n else ""
+    form = _in_words(representation.view)
+    yield f"{n} points of {_count(d, 'feature')}{some}, {form}"
     if representation.scores:
         scores = (
             f"{_in_words(view)} {score:.3f}".replace(" ", _TIED)
