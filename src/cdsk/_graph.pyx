@@ -310,6 +310,18 @@ def coarsened(
     cdef double[::1] out_values
     if members.shape[0] == 0 or values.shape[0] == 0:
         return np.empty(0), np.empty(0, integer), np.asarray(out_starts)
+    cdef const index* first_start = &starts[0]
+    cdef const index* first_column = &columns[0]
+    cdef const double* first_value = &values[0]
+    cdef const int* of_point = &group[0]
+    cdef const double* roots = &root[0]
+    cdef const int* member = &members[0]
+    cdef const int* bound = &bounds[0]
+    cdef index* end_of = &ends[0]
+    cdef index* places = &place[0, 0]
+    cdef index* row_start = &out_starts[0]
+    cdef index* new_column = NULL
+    cdef double* new_value = NULL
     # once to count the entries of every row, once to sum them; each thread meets its
     # rows in ascending order
     for begin in range(0, count, step):
@@ -317,26 +329,29 @@ def coarsened(
         for row in prange(begin, end, nogil=True, schedule="static",
                           num_threads=threads):
             thread = threadid()
-            out_starts[row + 1] = -ends[thread]
-            ends[thread] = sum_row(
-                &starts[0], &columns[0], &values[0], &group[0], &root[0],
-                &members[0] + bounds[row], bounds[row + 1] - bounds[row],
-                &place[thread, 0], ends[thread], NULL, NULL,
+            row_start[row + 1] = -end_of[thread]
+            end_of[thread] = sum_row(
+                first_start, first_column, first_value, of_point, roots,
+                member + bound[row], bound[row + 1] - bound[row],
+                places + thread * count, end_of[thread], NULL, NULL,
             )
-            out_starts[row + 1] += ends[thread]
+            row_start[row + 1] += end_of[thread]
         PyErr_CheckSignals()
     np.cumsum(out_starts, out=np.asarray(out_starts))
     out_columns = np.empty(out_starts[count], integer)
     out_values = np.empty(out_starts[count])
+    if out_starts[count] == 0:
+        return np.asarray(out_values), np.asarray(out_columns), np.asarray(out_starts)
+    new_column, new_value = &out_columns[0], &out_values[0]
     place[:] = -1
-    for begin in range(0, count if out_starts[count] else 0, step):
+    for begin in range(0, count, step):
         end = min(begin + step, count)
         for row in prange(begin, end, nogil=True, schedule="static",
                           num_threads=threads):
             sum_row(
-                &starts[0], &columns[0], &values[0], &group[0], &root[0],
-                &members[0] + bounds[row], bounds[row + 1] - bounds[row],
-                &place[threadid(), 0], out_starts[row], &out_columns[0], &out_values[0],
+                first_start, first_column, first_value, of_point, roots,
+                member + bound[row], bound[row + 1] - bound[row],
+                places + threadid() * count, row_start[row], new_column, new_value,
             )
         PyErr_CheckSignals()
     return np.asarray(out_values), np.asarray(out_columns), np.asarray(out_starts)
