@@ -116,10 +116,8 @@ def similarity(
     """Return S_ij = 2 (a_i + a_j - penalty a_i a_j) K_ij for every entry."""
     cdef Py_ssize_t n = starts.shape[0] - 1, i, entry
     cdef double[::1] out = np.empty(values.shape[0])
-    for i in prange(
-        n, nogil=True, schedule="static",
-        num_threads=useful_threads(n_threads, values.shape[0]),
-    ):
+    cdef int threads = useful_threads(n_threads, values.shape[0])
+    for i in prange(n, nogil=True, schedule="static", num_threads=threads):
         for entry in range(starts[i], starts[i + 1]):
             out[entry] = both_ends(
                 values[entry], weights[i], weights[columns[entry]], penalty
@@ -137,10 +135,8 @@ def scaled(
     """Return f_i f_j v_ij for every entry, exactly symmetric if v is."""
     cdef Py_ssize_t n = starts.shape[0] - 1, i, entry
     cdef double[::1] out = np.empty(values.shape[0])
-    for i in prange(
-        n, nogil=True, schedule="static",
-        num_threads=useful_threads(n_threads, values.shape[0]),
-    ):
+    cdef int threads = useful_threads(n_threads, values.shape[0])
+    for i in prange(n, nogil=True, schedule="static", num_threads=threads):
         for entry in range(starts[i], starts[i + 1]):
             # the two ends first
             out[entry] = values[entry] * (factors[i] * factors[columns[entry]])
