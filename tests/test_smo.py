@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
@@ -285,6 +285,8 @@ def sparse_problem(rng, n, n_entries, diagonal):
     i, j = rng.integers(0, n, size=(2, n_entries))
     values = rng.normal(size=n_entries)
     A = sparse.coo_array((values[i != j], (i[i != j], j[i != j])), shape=(n, n))
+    # pairs that come twice are summed first: else Q would not be exactly symmetric
+    A = A.tocsr()
     A = sparse.csr_array(A + A.T)
     sums = abs(A).sum(axis=1)
     diagonals = {
@@ -321,10 +323,8 @@ def assert_same(found, expected):
     diagonal=st.sampled_from(["constant", "general", "of all sizes"]),
     ties=st.booleans(),
 )
-# The same examples each time. One in some thousand has a gradient that differs in its
-# last bit, as the loop over whole vectors and that over the rest may round differently:
-# seed=393, n=87, per_row=12.6015625, room=3.0, diagonal="constant", ties=True.
-@settings(max_examples=80, deadline=None, derandomize=True)
+@example(seed=393, n=87, per_row=12.6015625, room=3.0, diagonal="constant", ties=True)
+@settings(max_examples=80, deadline=None)
 def test_sparse_rows_take_the_same_steps(seed, n, per_row, room, diagonal, ties):
     rng = np.random.default_rng(seed)
     A, d, p = sparse_problem(rng, n, int(per_row * n), diagonal)
