@@ -28,6 +28,27 @@ def in_point_order():
     return ordered
 
 
+@pytest.fixture(scope="session")
+def default_kernels():
+    """The kernels of a default fit of points that are not merged or represented."""
+
+    def kernels(X):
+        from cdsk._choices.candidates import find_candidates
+
+        found = find_candidates(
+            X,
+            kernel="rbf",
+            kernel_params=None,
+            psd=None,
+            bandwidth="auto",
+            n_neighbors=None,
+            n_threads=1,
+        )
+        return [candidate.kernel() for candidate in found]
+
+    return kernels
+
+
 @pytest.fixture
 def interrupt_after():
     """``with interrupt_after(seconds):`` sends this process a Ctrl-C.

@@ -7,7 +7,6 @@ from sklearn.datasets import make_blobs
 
 import cdsk
 import reference
-from cdsk._choices.candidates import find_candidates
 from cdsk._kernels.dense import DenseKernel, DenseSimilarity
 from cdsk._steps.eigen import TOLERANCE
 from cdsk._steps.embedding import spectral_step
@@ -139,36 +138,25 @@ def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
     assert subspace_angles(warm.vectors.T, first.vectors.T).max() < 1e-4
 
 
-def planar_kernel(X):
-    return find_candidates(
-        X,
-        kernel="rbf",
-        kernel_params=None,
-        psd=None,
-        bandwidth="auto",
-        n_neighbors=None,
-        n_threads=1,
-    )[0].kernel()
-
-
-def fringe_of(X, n_clusters):
-    kernel = planar_kernel(X)
+def fringe_of(kernel, n_clusters):
     similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
     embedding = spectral_step(similarity, n_clusters, np.random.RandomState(0))
     return np.flatnonzero(embedding.stray)
 
 
-def test_a_few_outliers_of_many_points_are_stray():
+def test_a_few_outliers_of_many_points_are_stray(default_kernels):
     rng = np.random.RandomState(0)
     near, far = rng.normal(size=(3000, 2)), rng.normal([30.0, 0.0], 0.5, size=(3, 2))
-    assert set(fringe_of(np.vstack([near, far]), 2)) >= {3000, 3001, 3002}
+    kernel = default_kernels(np.vstack([near, far]))[0]
+    assert set(fringe_of(kernel, 2)) >= {3000, 3001, 3002}
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_small_cluster_far_away_is_not(seed, spread):
+def test_a_small_cluster_far_away_is_not(default_kernels, seed, spread):
     """Though all its edges are weak where its points are far apart."""
     rng = np.random.RandomState(seed)
     large = rng.normal(size=(8000, 2))
     small = rng.normal([0.0, 30.0], spread, size=(60, 2))
-    assert np.sum(fringe_of(np.vstack([large, small]), 2) >= 8000) < 40
+    kernel = default_kernels(np.vstack([large, small]))[0]
+    assert np.sum(fringe_of(kernel, 2) >= 8000) < 40

@@ -273,6 +273,7 @@ def test_the_report_tells_rank_and_errors(blobs, capsys):
     assert f"10,000 random entries {told.largest_error:.2g}" in text
 
 
+# the far points of heavy tails: they are what is tested
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_margins_stay_between_their_bounds():
     X = np.random.default_rng(1).standard_cauchy((500, 2))

@@ -6,7 +6,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs, make_moons
 
-from cdsk._choices.candidates import find_candidates
 from cdsk._graph import (
     aggregate,
     coarsened,
@@ -215,22 +214,13 @@ def test_the_result_does_not_depend_on_threads():
 
 @pytest.mark.parametrize("which", [0, 3])
 @pytest.mark.parametrize("data", ["plane", "many"])
-def test_eigenvalues_are_those_of_lapack(data, which):
+def test_eigenvalues_are_those_of_lapack(default_kernels, data, which):
     if data == "plane":
         X, c = make_moons(1500, noise=0.12, random_state=0)[0], 4
     else:
         X = make_blobs(1500, 12, centers=6, cluster_std=3.0, random_state=0)[0]
         c = 6
-    candidate = find_candidates(
-        X,
-        kernel="rbf",
-        kernel_params=None,
-        psd=None,
-        bandwidth="auto",
-        n_neighbors=None,
-        n_threads=1,
-    )[which]
-    kernel = candidate.kernel()
+    kernel = default_kernels(X)[which]
     weights = np.full(kernel.n, 1.0 / kernel.n)
 
     def embed(solver):

@@ -21,6 +21,7 @@ K = module.NEIGHBOUR
 OPTIONS = {"bandwidth": 1.0, "random_state": 0}
 
 
+# some checks fit a few copies of one point
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 @parametrize_with_checks([CDSK(noise=0.05)])
 def test_scikit_learn_common_checks(estimator, check):
@@ -237,6 +238,7 @@ def test_a_weight_is_a_number_of_rows(noisy):
     ],
     ids=["equal", "two", "copies", "zeros"],
 )
+# some checks fit a few copies of one point
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_few_or_equal_points_are_no_noise(X):
     model = CDSK(2, bandwidth=1.0, noise=0.05, random_state=0).fit(X)

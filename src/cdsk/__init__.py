@@ -16,6 +16,7 @@ _MODULES = {
     "LambdaChoice": "cdsk._choices.lam",
     "QPResult": "cdsk._steps.qp",
     "SparseStart": "cdsk._steps.start",
+    "baselines": "cdsk.baselines",
     "gaussian_gram": "cdsk._kernels.gaussian",
     "gaussian_rows": "cdsk._kernels.gaussian",
     "get_include": "cdsk._runtime",
@@ -29,6 +30,7 @@ _MODULES = {
 }
 
 if TYPE_CHECKING:  # the same for type checkers; a test compares them
+    from cdsk import baselines as baselines
     from cdsk import plot as plot
     from cdsk import theory as theory
     from cdsk._choices.lam import LambdaChoice as LambdaChoice

@@ -30,7 +30,12 @@ from cdsk._kernels.neighbours import LongSearch, Neighbours, PointSearch
 from cdsk._parameters import GIVEN, check_parameters
 from cdsk._points import Points
 from cdsk._progress import Progress
-from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
+from cdsk._runtime import (
+    check_memory,
+    one_thread_if_forked,
+    said_in_words,
+    unchanged_if_it_fails,
+)
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
 from cdsk._steps.labels import assign_labels
@@ -39,6 +44,7 @@ from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     can_be_cut,
     check_choice,
+    check_n_clusters,
     check_number,
     check_points,
     check_random_state,
@@ -352,18 +358,15 @@ class CDSK(ClusterMixin, BaseEstimator):
         -------
         self : CDSK
         """
-        before = self.__dict__.copy()
-        try:
-            with one_thread_if_forked(), said_in_words("A fit of so many points"):
-                X = self._check_all(X)
-                weights = check_sample_weight(sample_weight, X, self.kernel in GIVEN)
-                with Progress(self.verbose) as progress:
-                    return self._fit(X, weights, progress)
-        except BaseException:
-            # A fit that fails or is interrupted leaves the estimator as it was.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        with (
+            unchanged_if_it_fails(self),
+            one_thread_if_forked(),
+            said_in_words("A fit of so many points"),
+        ):
+            X = self._check_all(X)
+            weights = check_sample_weight(sample_weight, X, self.kernel in GIVEN)
+            with Progress(self.verbose) as progress:
+                return self._fit(X, weights, progress)
 
     def _fit(self, X, sample_weight, progress):
         rng = check_random_state(self.random_state)
@@ -441,6 +444,14 @@ class CDSK(ClusterMixin, BaseEstimator):
             _warn_of_stray_points(fit.embedding.stray, kernel)
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
+        if labels.max() + 1 < n_clusters:
+            warnings.warn(
+                f"The kernel separates {labels.max() + 1} groups of points; expected "
+                f"n_clusters={n_clusters}. There are no more clusters than groups. "
+                f"More takes {kernel.remedy}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
         progress.stage("margins")
         of_rows = points.to_rows
@@ -674,11 +685,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         fewest = 3 if isinstance(self.n_clusters, str) else 2
         X = self._check_data(X, reset=True, ensure_min_samples=fewest)
         check_parameters(self)
-        if not isinstance(self.n_clusters, str) and self.n_clusters > X.shape[0]:
-            raise ValueError(
-                f"n_clusters must be at most the number of samples; got n_clusters="
-                f"{self.n_clusters} and n_samples={X.shape[0]}."
-            )
+        if not isinstance(self.n_clusters, str):
+            check_n_clusters(self.n_clusters, X.shape[0])
         return X
 
     def _check_data(self, X, *, reset, **options):

@@ -101,6 +101,18 @@ def said_in_words(what: str) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def unchanged_if_it_fails(estimator: object) -> Iterator[None]:
+    """Leave an estimator as it was where its fit fails or is interrupted."""
+    before = estimator.__dict__.copy()
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
 def available_bytes() -> int | None:
     """Memory this process may still take, or None where it cannot be told."""
     sizes = _system(), _control_group(), _address_space()

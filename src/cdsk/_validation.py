@@ -167,6 +167,16 @@ def check_integer(value, name, least, most=None):
     return int(value)
 
 
+def check_n_clusters(n_clusters, n_samples):
+    """Refuse anything but an integer between 1 and the number of samples."""
+    check_integer(n_clusters, "n_clusters", 1)
+    if n_clusters > n_samples:
+        raise ValueError(
+            "n_clusters must be at most the number of samples; got n_clusters="
+            f"{n_clusters} and n_samples={n_samples}."
+        )
+
+
 def check_number(value, name, *, above=None, at_least=None, at_most=None):
     """Refuse anything but a finite real number within the bounds."""
     bounds = (">", above, gt), (">=", at_least, ge), ("<=", at_most, le)

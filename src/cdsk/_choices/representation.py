@@ -32,8 +32,7 @@ from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._linalg.dense import largest_eigenpairs
 from cdsk._nearest import order_points
 from cdsk._steps.eigen import ROUGH
-from cdsk._steps.embedding import spectral_step
-from cdsk._steps.labels import assign_labels
+from cdsk._steps.spectral import spectral_partition
 from cdsk._validation import check_choice, check_extent, check_integer
 
 VIEWS = ("raw", "standardize", "normal_scores", "whiten")
@@ -280,13 +279,10 @@ def _score(X, masses, n_clusters, k, scales, seed, n_threads):
     partitions, start = [], None
     for scale in scales:
         kernel = graph.kernel(scale * neighbours.scales, n_threads)
-        uniform = np.full(kernel.n, 1.0 / kernel.n)
-        # with uniform weights S is a multiple of K for every penalty
-        similarity = kernel.similarity(uniform, 1.0)
-        found = spectral_step(similarity, n_clusters, rng, start, tol=ROUGH)
+        how = {"n_init": _STARTS, "tol": ROUGH, "start": start}
+        found, labels = spectral_partition(kernel, n_clusters, rng, **how)
         start = found.solution
-        how = {"n_init": _STARTS, "random_state": rng, "masses": masses}
-        partitions.append(assign_labels(found.vectors, "kmeans", **how))
+        partitions.append(labels)
     return balanced_agreement(partitions, n_clusters, masses)
 
 

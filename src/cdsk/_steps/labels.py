@@ -68,7 +68,10 @@ def _kmeans(vectors, n_init, random_state, masses):
     c, n = vectors.shape
     rng = check_random_state(random_state)
     # It limits BLAS by itself; two threads at once would restore each other's limits.
-    with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
+        # of embeddings that have fewer places than clusters, as bad kernels lead to:
+        # the estimator says it of the one that was chosen
+        warnings.filterwarnings("ignore", "Number of distinct clusters")
         if n > max(_SAMPLE, _SAMPLE_PER_CLUSTER * c):
             size = max(_SAMPLE, _SAMPLE_PER_CLUSTER * c)
             sample = np.sort(rng.choice(n, size, replace=False))
@@ -78,10 +81,7 @@ def _kmeans(vectors, n_init, random_state, masses):
             model = OneThreadKMeans(c, init=start.cluster_centers_, n_init=1)
         else:
             model = OneThreadKMeans(c, n_init=n_init, random_state=rng)
-        with warnings.catch_warnings():
-            # of embeddings that have fewer places than clusters, as bad kernels lead to
-            warnings.filterwarnings("ignore", "Number of distinct clusters")
-            return model.fit_predict(points, sample_weight=masses)
+        return model.fit_predict(points, sample_weight=masses)
 
 
 def _cluster_qr(vectors):

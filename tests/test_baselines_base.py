@@ -1,0 +1,106 @@
+"""What all baselines share. Every estimator in ``cdsk.baselines`` is checked here."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import cdsk
+from cdsk import CDSK, baselines
+from cdsk.baselines import spectral_labels
+
+ESTIMATORS = [
+    value()
+    for name in baselines.__all__
+    if isinstance(value := getattr(baselines, name), type)
+]
+EVERY = pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_common_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(90, 3, centers=3, cluster_std=0.5, random_state=3)
+
+
+@EVERY
+def test_separate_blobs_are_found(model, blobs):
+    X, y = blobs
+    model = clone(model).set_params(n_clusters=3, random_state=0)
+    labels = model.fit_predict(X)
+    assert labels.dtype == np.int64
+    assert adjusted_rand_score(y, labels) == 1
+    # numbered in the order in which clusters first appear
+    assert (np.unique(labels, return_index=True)[1].argsort() == [0, 1, 2]).all()
+
+
+@EVERY
+def test_the_same_seed_gives_the_same_labels(model, blobs, rng):
+    X = blobs[0] + rng.normal(size=blobs[0].shape)
+    first, second = (
+        clone(model).set_params(n_clusters=4, random_state=5).fit_predict(X)
+        for _ in range(2)
+    )
+    assert (first == second).all()
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
+        ({"n_clusters": 99}, "n_clusters must be at most the number of samples"),
+        ({"random_state": "x"}, "random_state must be"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_our_words(model, blobs, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        clone(model).set_params(**wrong).fit(blobs[0])
+
+
+@EVERY
+def test_wrong_data_are_refused_and_a_model_stays_as_it_was(model, blobs):
+    X = blobs[0].copy()
+    model = clone(model).set_params(n_clusters=3, random_state=0).fit(X)
+    before = model.labels_
+    X[4, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 4, column 1"):
+        model.fit(X)
+    assert model.labels_ is before
+
+
+@EVERY
+def test_one_cluster(model, blobs):
+    labels = clone(model).set_params(n_clusters=1).fit_predict(blobs[0])
+    assert (labels == 0).all()
+
+
+@EVERY
+def test_an_affinity_is_a_symmetric_matrix_without_negative_entries(model, blobs):
+    model = clone(model).set_params(n_clusters=3, random_state=0).fit(blobs[0])
+    if not hasattr(model, "affinity_matrix_"):
+        pytest.skip("this method has no affinity")
+    W = model.affinity_matrix_
+    assert W.shape == (90, 90)
+    assert abs(W - W.T).max() <= 1e-12 * W.max()
+    assert W.min() >= 0
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_spectral_labels_are_those_of_cdsk_without_rounds(blobs, kind):
+    from scipy import sparse
+
+    K = cdsk.gaussian_gram(blobs[0], 1.0)
+    K[K < 1e-4] = 0.0
+    if kind == "sparse":
+        K = sparse.csr_array(K)
+    options = {"kernel": "precomputed", "max_iter": 0, "random_state": 0}
+    expected = CDSK(3, **options).fit_predict(K)
+    labels = spectral_labels(K, 3, random_state=0)
+    assert (labels == expected).all()
