@@ -16,7 +16,9 @@ ESTIMATORS = [
     for name in baselines.__all__
     if isinstance(value := getattr(baselines, name), type)
 ]
-EVERY = pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+EVERY = pytest.mark.parametrize(
+    "model", ESTIMATORS, ids=lambda model: type(model).__name__
+)
 
 
 @parametrize_with_checks(ESTIMATORS)

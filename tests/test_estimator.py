@@ -295,6 +295,19 @@ def test_identical_points_are_never_split(rng, n_clusters, parameters):
     assert (model.predict(points[copies]) == model.labels_).all()
 
 
+def test_a_kernel_that_separates_fewer_groups_than_clusters_is_told():
+    K = np.eye(10)
+    K[0, 1] = K[1, 0] = 1.0
+    with (
+        pytest.warns(UserWarning, match="points have no similarity"),
+        pytest.warns(
+            ConvergenceWarning, match="separates 1 groups of points; expected"
+        ),
+    ):
+        labels = CDSK(3, kernel="precomputed", random_state=0).fit_predict(K)
+    assert (labels == 0).all()
+
+
 def test_equal_points_are_one_cluster():
     with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
         model = CDSK(3, bandwidth=1.0, random_state=0).fit(np.ones((50, 2)))

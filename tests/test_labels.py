@@ -45,6 +45,13 @@ def test_n_init_is_the_number_of_starts(rng, monkeypatch, n_init):
     assert asked == [n_init]
 
 
+@pytest.mark.parametrize("n", [100, 60_000])  # of many it starts on a sample
+def test_kmeans_of_fewer_places_than_clusters_does_not_warn(n):
+    places = np.eye(3)[:, np.arange(n) % 2]
+    labels = assign_labels(places, "kmeans", n_init=2, random_state=0)
+    assert (labels == np.arange(n) % 2).all()
+
+
 def test_cluster_qr_equals_scikit_learn(rng):
     # of unequal lengths, so that the pivots are not left to rounding
     embedding = embedded(rng, noise=0.4)[0] * rng.uniform(0.5, 1.0, size=100)

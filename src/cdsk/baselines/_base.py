@@ -22,11 +22,11 @@ from cdsk._validation import (
     check_choice,
     check_extent,
     check_integer,
+    check_kernel_values,
     check_n_clusters,
     check_points,
     check_random_state,
     check_symmetric_matrix,
-    check_kernel_values,
 )
 
 
