@@ -230,3 +230,16 @@ def test_signature():
     assert "suggest_n_clusters" in cdsk.__all__
     parameters = inspect.signature(suggest_n_clusters).parameters
     assert list(parameters)[:2] == ["X", "n_clusters"]
+
+
+@pytest.mark.parametrize(
+    "count", [suggest_n_clusters, cdsk.CDSK("auto", representation="raw").fit]
+)
+def test_memory_is_asked_for_before_the_search(rng, monkeypatch, count):
+    def no_search(*args, **options):
+        raise AssertionError("searched")
+
+    monkeypatch.setattr("cdsk._choices.n_clusters.Neighbours", no_search)
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 4_000_000)
+    with pytest.raises(MemoryError, match="A fit of 1,000 points, 20 neighbours"):
+        count(rng.normal(size=(1000, 4)))

@@ -230,6 +230,15 @@ def default_neighbours(n, n_features, n_clusters):
     return _FEWER_NEIGHBOURS if fewer else NEIGHBOURS
 
 
+def check_room(n, k, n_clusters):
+    """Raise MemoryError where truncated kernels of n points would take too much."""
+    check_memory(
+        n * (_NEIGHBOUR_BYTES * min(k, n) + _CLUSTER_BYTES * n_clusters),
+        f"A fit of {n:,} points, {k} neighbours of each and {n_clusters} clusters",
+        "Use fewer points or neighbours.",
+    )
+
+
 def find_candidates(
     X: Any,
     *,
@@ -272,11 +281,7 @@ def find_candidates(
 
     n = X.shape[0]
     k = n_neighbors or (X.nnz // n if sparse.issparse(X) else NEIGHBOURS)
-    check_memory(
-        n * (_NEIGHBOUR_BYTES * min(k, n) + _CLUSTER_BYTES * n_clusters),
-        f"A fit of {n:,} points, {k} neighbours of each and {n_clusters} clusters",
-        "Use fewer points or neighbours.",
-    )
+    check_room(n, k, n_clusters)
     robust = bandwidth == "auto"
     if given:
         neighbours = GivenNeighbours(X, n_neighbors, neighbors, robust=robust)

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from cdsk._choices.candidates import NEIGHBOURS
+from cdsk._choices.candidates import NEIGHBOURS, check_room
 from cdsk._choices.representation import check_representation, represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
@@ -179,6 +179,7 @@ def default_candidates(n):
 def choose_count(points, candidates, rng, n_threads, stacklevel=3):
     """The ``CountChoice`` for points that are represented already."""
     largest = int(candidates[-1])
+    check_room(len(points), NEIGHBOURS, largest)
     embeddings = _embeddings(points, largest + 1, rng, n_threads)
     partitions = [_partitions(embedding, candidates) for embedding in embeddings]
     for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
