@@ -377,7 +377,7 @@ class DefaultFit(Line):
     peer_name = "SpectralClustering"
     measure = "ARI"
     at_most = True
-    target = 4.0
+    target = 3.0
 
     def __init__(self, *, quick):
         self.X, self.y = data.blobs(400 if quick else 2000)
