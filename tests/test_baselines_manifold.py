@@ -120,6 +120,17 @@ def test_the_error_falls_with_every_step_to_a_stationary_point(rng):
     assert np.abs(gradient[inside]).max() < 1e-3 * value
 
 
+def test_each_of_many_features_is_learned(rng):
+    # a noisy curve in 400 dimensions: the part of one feature in the error is small
+    t = rng.uniform(0, 1, (120, 1))
+    X = np.sin(6 * t * rng.uniform(0.2, 1, 400)) + 0.1 * rng.normal(size=(120, 400))
+    errors = [
+        ManifoldSpectral(2, bandwidth=bandwidth, random_state=0).fit(X).history_[-1]
+        for bandwidth in ("features", "scalar")
+    ]
+    assert errors[0] < errors[1]
+
+
 def test_one_bandwidth_is_the_best_of_many(problem):
     X, _ = problem
     model = ManifoldSpectral(2, bandwidth="scalar", random_state=0).fit(X)

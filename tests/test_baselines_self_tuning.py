@@ -81,6 +81,14 @@ def test_points_with_many_copies(dense_and_sparse, k):
         assert adjusted_rand_score(copies, model.labels_) == 1
 
 
+@pytest.mark.parametrize("k", [None, 3])
+def test_points_that_all_have_many_copies(k):
+    X = np.repeat([[0.0], [1.0], [9.0]], 20, axis=0)
+    model = SelfTuningSpectral(3, n_neighbors=k, random_state=0).fit(X)
+    assert (model.scales_ == 1).all()
+    assert (model.labels_ == np.repeat([0, 1, 2], 20)).all()
+
+
 def test_few_points():
     labels = SelfTuningSpectral(2, random_state=0).fit_predict([[0.0], [1.0], [9.0]])
     assert (labels == [0, 0, 1]).all()
@@ -102,5 +110,5 @@ def test_wrong_parameters_are_refused(dense_and_sparse, wrong, message):
 
 
 def test_points_that_do_not_differ_are_refused():
-    with pytest.raises(ValueError, match=r"bandwidth of zero .* all points are equal"):
+    with pytest.raises(ValueError, match=r"different points.* got 20 equal ones"):
         SelfTuningSpectral(2).fit(np.ones((20, 2)))

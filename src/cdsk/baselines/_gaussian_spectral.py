@@ -92,4 +92,10 @@ class GaussianSpectral(AffinityBaseline):
         self.bandwidth_ = one_bandwidth(X, self.bandwidth)
         k = self.n_neighbors
         neighbours = None if k is None else neighbours_of(X, k)
-        return gaussian_affinity(X, self.bandwidth_, neighbours)
+        W = gaussian_affinity(X, self.bandwidth_, neighbours)
+        if W.max() == 0:
+            raise ValueError(
+                f"A bandwidth of {self.bandwidth_:.3g} leaves no two points with any "
+                "similarity. Expected a larger one, as by bandwidth='median'."
+            )
+        return W

@@ -57,7 +57,7 @@ class ManifoldSpectral(AffinityBaseline):
     max_iter : int, default=100
         Steps of L-BFGS at most.
     tol : float, default=1e-4
-        L-BFGS stops when a step lowers the error by less than this part of the first.
+        L-BFGS stops when a step lowers the error by less than this part of it.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=10
@@ -150,17 +150,23 @@ class ManifoldSpectral(AffinityBaseline):
 
     def _one_per_feature(self, error):
         first = error.first_guess
-        history = [error(first)[0]]
-        if history[0] == 0:  # nothing to learn from: copies of points only
+        value, gradient = error(first)
+        history = [value]
+        steepness = np.linalg.norm(gradient) / value if value > 0 else 0.0
+        if steepness == 0:  # nothing to learn from: copies of points only
             return first, np.array(history)
+        # The first step of L-BFGS is the gradient, of which each of many features has
+        # a small part: without a unit in which its length is 1, that step would be
+        # too small to be told from convergence.
+        unit = value * min(steepness, 1.0)
         found = minimize(
-            lambda logs: [part / history[0] for part in error(logs)],
+            lambda logs: [part / unit for part in error(logs)],
             first,
             jac=True,
             method="L-BFGS-B",
             bounds=[(log - _REACH, log + _REACH) for log in first],
             callback=lambda intermediate_result: history.append(
-                intermediate_result.fun * history[0]
+                intermediate_result.fun * unit
             ),
             options={"maxiter": self.max_iter, "ftol": self.tol},
         )

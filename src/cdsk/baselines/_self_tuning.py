@@ -4,7 +4,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cdsk._kernels.bandwidth import check_positive
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR
 from cdsk._validation import check_integer
 from cdsk.baselines._base import AffinityBaseline
@@ -46,8 +45,9 @@ class SelfTuningSpectral(AffinityBaseline):
     affinity_matrix_ : ndarray or CSR array of shape (n_samples, n_samples)
         W.
     scales_ : ndarray of shape (n_samples,)
-        s. A point with more copies than ``scale_neighbor`` has a distance of 0 there
-        and takes the smallest scale of the others.
+        s. A point with as many copies as ``scale_neighbor`` has a distance of 0 there
+        and takes the smallest scale of the others, or, if all points are such, the
+        smallest distance between different ones.
 
     References
     ----------
@@ -89,8 +89,21 @@ class SelfTuningSpectral(AffinityBaseline):
 
     def _affinity_of(self, X, rng):
         neighbours = neighbours_of(X, self.n_neighbors, rank=self.scale_neighbor)
-        self.scales_ = check_positive(neighbours.scales, X, "local")
+        self.scales_ = neighbours.scales
+        if not self.scales_.all():  # then none is positive
+            self.scales_ = np.full(len(X), _smallest_distance(X))
         # 2 b_i b_j = s_i s_j
         bandwidths = self.scales_ / np.sqrt(2.0)
         masked = None if self.n_neighbors is None else neighbours
         return gaussian_affinity(X, bandwidths, masked)
+
+
+def _smallest_distance(X):
+    """Smallest distance between different points."""
+    different = np.unique(X, axis=0)
+    if len(different) == 1:
+        raise ValueError(
+            "X must hold different points, so that they have scales; got "
+            f"{len(X)} equal ones."
+        )
+    return neighbours_of(different, 1).distances.min()
