@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import subspace_angles
+from scipy.linalg import LinAlgError, eigh, subspace_angles
 from scipy.sparse.linalg import eigsh
 from sklearn.datasets import load_iris, make_blobs
 
@@ -237,3 +237,26 @@ def test_room_for_the_basis_is_asked_for(rng, monkeypatch):
         leading_by_block_lanczos(lambda vectors: vectors, start, 2, **options)
     monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 16 * 80 * 1000)
     leading_by_block_lanczos(lambda vectors: vectors, start, 2, **options)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_where_lapack_gives_up_on_some_pairs_all_are_found(rng, monkeypatch, order):
+    K = rng.normal(size=(40, 40))
+    K = K + K.T
+
+    def gives_up(matrix, **how):
+        found = eigh(matrix, **how)  # which overwrites the matrix, if it can
+        if "subset_by_index" in how:
+            raise LinAlgError("Internal Error.")
+        return found
+
+    monkeypatch.setattr("cdsk._linalg.dense.eigh", gives_up)
+    values, vectors = largest_eigenpairs(np.array(K, order=order), 19)
+    np.testing.assert_allclose(K @ vectors.T, vectors.T * values, atol=1e-12)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(K)[::-1][:19], atol=1e-12)
+
+
+def test_as_many_clusters_as_a_heap_of_copies_has_not():
+    K = np.ones((31, 31))
+    labels = CDSK(20, kernel="precomputed", random_state=0).fit_predict(K)
+    assert labels.shape == (31,)

@@ -8,7 +8,7 @@ number.
 """
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 
 from cdsk._runtime import one_blas_thread
 
@@ -25,14 +25,17 @@ def all_eigenpairs(matrix):
 
 def largest_eigenpairs(matrix, k):
     """The k largest eigenvalues (k,) and their vectors (k, n); destroys the matrix."""
-    n = len(matrix)
+    n, diagonal = len(matrix), np.diagonal(matrix).copy()
+    how = {"overwrite_a": True, "check_finite": False}
     with one_blas_thread():
-        values, vectors = eigh(
-            matrix,
-            subset_by_index=(n - k, n - 1),
-            overwrite_a=True,
-            check_finite=False,
-        )
+        try:
+            values, vectors = eigh(matrix, subset_by_index=(n - k, n - 1), **how)
+        except LinAlgError:
+            # The way to some of the pairs can fail where many values are equal; it
+            # leaves what is above the diagonal as it was.
+            np.fill_diagonal(matrix, diagonal)
+            values, vectors = eigh(matrix, lower=False, driver="evd", **how)
+            values, vectors = values[n - k :], vectors[:, n - k :]
     return values[::-1], fixed_sign(np.ascontiguousarray(vectors.T[::-1]))
 
 

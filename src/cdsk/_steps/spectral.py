@@ -27,8 +27,11 @@ def spectral_partition(
     similarity = kernel.similarity(uniform, 1.0)
     found = spectral_step(similarity, n_clusters, rng, start, solver, tol)
     labels = assign_labels(
-        *(found.vectors, method),
-        **{"n_init": n_init, "random_state": rng},
-        **{"kernel": kernel, "masses": kernel.masses},
+        found.vectors,
+        method,
+        n_init=n_init,
+        random_state=rng,
+        kernel=kernel,
+        masses=kernel.masses,
     )
     return found, labels
