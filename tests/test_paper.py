@@ -20,11 +20,12 @@ from sklearn.metrics import mutual_info_score
 
 from benchmarks.paper import __main__ as paper
 from benchmarks.paper import methods, sets, side
+from benchmarks.paper import run as runs
 from benchmarks.paper.figure import figure
 from benchmarks.paper.methods import METHODS, Method, fits
 from benchmarks.paper.records import Records, read
 from benchmarks.paper.report import cells, markdown, write
-from benchmarks.paper.run import tasks
+from benchmarks.paper.run import Task, tasks
 from benchmarks.paper.scores import SCORES, accuracy, scores
 from cdsk.baselines._base import AffinityBaseline
 
@@ -257,7 +258,7 @@ def stopped(how, data, out, n_repeats):
 
 
 def test_a_killed_run_goes_on_where_it_was(data, tmp_path, capfd):
-    asked, _ = stopped(signal.SIGKILL, data, tmp_path, 20)
+    asked, _ = stopped(signal.SIGKILL, data, tmp_path, 100)
     path = tmp_path / "paper-paper.jsonl"
     *before, last = path.read_text("utf-8").splitlines()
     # the last line cut short: that seed is measured again
@@ -266,7 +267,7 @@ def test_a_killed_run_goes_on_where_it_was(data, tmp_path, capfd):
     after = path.read_text("utf-8").splitlines()
     assert after[: len(before)] == before
     assert after.pop(len(before)) == last[:-30]
-    assert [json.loads(line)["seed"] for line in after] == list(range(20))
+    assert [json.loads(line)["seed"] for line in after] == list(range(100))
     capfd.readouterr()
 
 
@@ -297,6 +298,25 @@ def test_what_takes_too_long_is_recorded_and_tried_again_with_more_time(
     assert left(redo="failed")[0].seeds == (0, 1)
     assert left(repeats=3)[0].seeds == (2,)
     capfd.readouterr()
+
+
+def test_progress_is_told_with_the_time_left(monkeypatch, capsys):
+    task = Task("umist", "cdsk", None, 30, (0, 1, 2))
+    # with tqdm and without
+    for module in ({}, {"tqdm": None}):
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "_PAUSE", 0.0)
+            for name in module:
+                patch.setitem(sys.modules, name, None)
+            progress = runs._Progress(3 * task.work)
+            progress.show([task])
+            progress.add(task.work)
+            time.sleep(0.01)
+            progress.show([task])
+            progress.close()
+            said = capsys.readouterr().err
+        assert "0%" in said and "33%" in said
+        assert "about 0 s left; cdsk on umist" in said
 
 
 def test_two_runs_cannot_write_to_one_file(tmp_path):
@@ -330,7 +350,7 @@ def record(name="coil100", method="kmeans", seed=0, **more):
     found = {"set": name, "method": method, "seed": seed, "sample": None, "of": 7200}
     found |= {"status": "done", "n": 7200, "accuracy": 0.5, "nmi_max": 0.6, "nmi": 0.7}
     found |= {"ari": -0.01, "seconds": 3.0, "memory": 2e8, "whole": True}
-    return found | {"warnings": []} | more
+    return found | {"warnings": {}} | more
 
 
 def test_a_sample_is_drawn_for_what_does_not_scale_and_is_marked(
@@ -348,6 +368,7 @@ def test_a_sample_is_drawn_for_what_does_not_scale_and_is_marked(
     text = markdown("paper", cells(made), "command")
     assert "| Small† |" in text and "150 points; † 30 of them." in text
     assert "† / .70(.11) |" in text
+    assert (whole.work, part.work) == (150, 30)
     # on all points beats any score on some
     assert "| highest NMI | K-Means |" in text
 
@@ -372,14 +393,14 @@ def test_a_method_that_is_not_there_is_shown_and_tried_again(data, monkeypatch):
 def test_tables_have_means_deviations_and_what_went_wrong(tmp_path):
     scored = [record(seed=0), record(seed=1, accuracy=0.7, seconds=9, whole=False)]
     failed = record(seed=2, status="failed", reason="ValueError: no")
-    warned = record(method="knn", warnings=["ConvergenceWarning"])
+    warned = record(method="knn", warnings={"ConvergenceWarning": "1e-3."})
     write(tmp_path, "paper", [*scored, failed, warned], "command")
     text = (tmp_path / "paper-paper.md").read_text("utf-8")
     assert "| K-Means | .60(.60)‡ / .49(.75) |" in text
     shown = "| K-Means‡ | .600±.14 | .600±.00 | .49(.75) | .700±.00 | -.010±.00 | 3 |"
     assert shown in text
     assert "COIL-100, K-Means: ValueError: no (1 of 3 seeds)." in text
-    assert "COIL-100, k-NN spectral: ConvergenceWarning (1 of 1 seeds)." in text
+    assert "COIL-100, k-NN spectral: ConvergenceWarning: 1e-3 (1 of 1 seeds)." in text
     with open(tmp_path / "paper-paper.csv", newline="", encoding="utf-8") as file:
         kmeans, knn = csv.DictReader(file)
     assert (kmeans["COIL-100 AC"], kmeans["COIL-100 paper AC"]) == ("0.6000", "0.49")

@@ -10,13 +10,13 @@ from benchmarks.paper.sets import SETS
 
 def figure(folder, mode, records):
     """Write paper-MODE.png: of every set CDSK, the best rival and the paper's CDSK."""
-    # here: only what is drawn needs it
-    from matplotlib.figure import Figure
-
     found = cells(records)
     names = [n for n in SETS if (n, "cdsk") in found and found[n, "cdsk"].done]
     if not names:
         return
+    # here: nothing else needs it
+    from matplotlib.figure import Figure
+
     drawn = Figure(figsize=(9, 1.4 + 0.36 * len(names)), layout="constrained")
     axes = drawn.subplots(1, 2, sharey=True)
     rivals = {
@@ -33,7 +33,7 @@ def figure(folder, mode, records):
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yticks(range(len(names)), [SETS[name].name for name in names])
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
     handles = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):

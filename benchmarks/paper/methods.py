@@ -86,10 +86,10 @@ METHODS = {
     "kmeans": Method("K-Means", "K-Means", _kmeans, None),
     "sc": Method("SC, self-tuning", "SC", partial(_baseline, "SelfTuningSpectral")),
     "sck": Method("SCK", "SC", partial(_baseline, "GaussianSpectral")),
-    "sc-ms": Method("SC-MS", "SC", partial(_baseline, "ManifoldSpectral")),
+    "sc-ms": Method("SC-MS", "SC", partial(_baseline, "ManifoldSpectral"), None),
     "sc-ns": Method("SC-NS", "SC", partial(_baseline, "KernelKMeans")),
     "l1-graph": Method("l1-Graph", "l1-Graph", partial(_baseline, "L1Graph")),
-    "smce": Method("SMCE", "SMCE", partial(_baseline, "SMCE")),
+    "smce": Method("SMCE", "SMCE", partial(_baseline, "SMCE"), None),
     "lap-l1-graph": Method(
         "Lap-l1-Graph", "Lap-l1-Graph", partial(_baseline, "LaplacianL1Graph")
     ),

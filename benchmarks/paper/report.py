@@ -82,10 +82,14 @@ class Cell:
             for record in self.records
             if record["status"] != "done"
         )
-        warned = Counter(name for record in self.done for name in record["warnings"])
-        total = len(self.records)
-        for reason, count in (said + warned).items():
-            yield f"{reason} ({count} of {total} seeds)"
+        # numbers in a message differ by the seed: of every kind the first
+        warned = [record["warnings"] for record in self.done]
+        for kind in sorted({kind for kinds in warned for kind in kinds}):
+            told = [kinds[kind] for kinds in warned if kind in kinds]
+            said[f"{kind}: {told[0]}"] = len(told)
+        for reason, count in said.items():
+            words = textwrap.shorten(reason, 300, placeholder=" ...").rstrip(".")
+            yield f"{words} ({count} of {len(self.records)} seeds)"
 
 
 def cells(records):
@@ -134,7 +138,9 @@ def write(folder, mode, records, command):
 def markdown(mode, found, command):
     """All tables."""
     names = [name for name in SETS if any(key[0] == name for key in found)]
-    where = f"{machine()} {date.today()}. Data prepared in the mode `{mode}`. Last run:"
+    where = (
+        f"{machine()}; {date.today()}. Data prepared in the mode `{mode}`. Last run:"
+    )
     parts = [f"# The paper's tables, {mode} mode", _filled(where)]
     # a command is for copying: its lines are joined by the shell
     command = " \\\n    ".join(textwrap.wrap(command, 90, break_on_hyphens=False))
@@ -184,7 +190,7 @@ def _beside(cell, paper):
     """AC(NMI) of ours / the paper's."""
     theirs = "-" if paper is None else f"{_two(paper[0])}({_two(paper[1])})"
     if cell is None:
-        return f" / {theirs}"
+        return f"not run / {theirs}"
     ours = cell.status
     if cell.done:
         ours = f"{_two(cell.mean('accuracy'))}({_two(cell.mean('nmi_max'))})"

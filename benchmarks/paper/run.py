@@ -201,7 +201,8 @@ class _Progress:
         spent, left = time.monotonic() - self._begun, ""
         if self._done:
             seconds = spent * (self._total - self._done) / self._done
-            left = f"about {seconds / 60:.0f} min left; "
+            shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+            left = f"about {shown} left; "
         left += ", ".join(f"{task.method} on {task.set}" for task in at_work)
         if self._bar is not None:
             self._bar.set_postfix_str(left, refresh=False)

@@ -5,6 +5,7 @@ Standard output has a line when the data are there, then one per seed. The proce
 ends when its standard input does: whoever started it is gone.
 """
 
+import gc
 import json
 import os
 import signal
@@ -42,7 +43,10 @@ def _record(labels_of, y):
     found = {"status": "done", **scores(y, labels)}
     found |= {"seconds": seconds, "memory": peak, "whole": whole}
     found["n_found"] = len(set(labels.tolist()))
-    found["warnings"] = sorted({warning.category.__name__ for warning in said})
+    # of every kind the first
+    found["warnings"] = {
+        warning.category.__name__: str(warning.message) for warning in reversed(said)
+    }
     return found
 
 
@@ -59,6 +63,8 @@ def _end_with_parent():
 
 def _main():
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # the libraries stay: no need to look through them before every fit
+    gc.freeze()
     # what a method prints must not get between the records
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
