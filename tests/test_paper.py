@@ -188,6 +188,8 @@ def test_settings_of_the_modes_and_sizes():
     assert of("kmeans", 9, "default")["n_init"] == 10
     assert of("cdsk-paper", 12_000, "paper")["approximation"] is None
     assert of("cdsk-paper", 12_001, "paper")["approximation"] == "lowrank"
+    assert of("cdsk-paper", 9, "paper")["bandwidth"] == "variance"
+    assert of("cdsk-paper", 9, "default")["bandwidth"] == "std"
     differs = {
         key: (value, of("cdsk-paper-uniform", 9, "paper")[key])
         for key, value in of("cdsk-paper", 9, "paper").items()
