@@ -9,8 +9,8 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-large asv bench-check \
-    sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-paper asv \
+    bench-check sdist clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -56,6 +56,10 @@ bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 
 # ARGS="--data DATA": without it, lines that need files of a folder are skipped
 bench-large: $(VENV)/tools  ## large fits beside their peers, to docs/results (two hours)
 	$(BIN)/python -m benchmarks.large $(ARGS)
+
+# ARGS="--data DATA": a folder of the paper's sets. A run that was stopped goes on.
+bench-paper: $(VENV)/tools  ## the paper's tables, to build/paper (hours)
+	$(BIN)/python -m benchmarks.paper $(ARGS)
 
 ASV_CONFIG := benchmarks/asv/asv.conf.json
 

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The methods of the tables: the paper's row, what makes the estimator, to what size.
+
+Estimators have the settings of their own defaults; what a mode changes is said here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sklearn.base import clone
+from sklearn.cluster import KMeans, SpectralClustering
+
+from cdsk import CDSK, baselines
+from cdsk.baselines._base import AffinityBaseline, spectral_labels
+
+# Points up to which a method that does not scale is run in full.
+FEW = 3000
+# Points from which on the one kernel of the paper's CDSK is approximated.
+DENSE = 12_000
+# Rule for one bandwidth. The variance of the distances, as printed, has the square of
+# the data's unit: of unit rows it is next to nothing. Its root is scale-free.
+BANDWIDTH = {"paper": "variance", "default": "std"}
+
+
+class Unavailable(Exception):
+    """Why a method cannot be run here."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of our tables.
+
+    ``make(n_clusters, n, mode, seed)`` gives the estimator for n points; ``limit`` is
+    the most points it is run on, None if it scales; ``row`` is the paper's row, "" if
+    it has none.
+    """
+
+    name: str
+    row: str
+    make: Callable
+    limit: int | None = FEW
+
+    @property
+    def ours(self):
+        return self.row == "CDSK"
+
+
+def _kmeans(n_clusters, n, mode, seed):
+    # the paper's rows are means of single starts
+    n_init = 1 if mode == "paper" else 10
+    return KMeans(n_clusters, n_init=n_init, random_state=seed)
+
+
+def _baseline(name, n_clusters, n, mode, seed, **settings):
+    if not hasattr(baselines, name):
+        raise Unavailable(f"cdsk.baselines has no {name}")
+    return getattr(baselines, name)(n_clusters, random_state=seed, **settings)
+
+
+def _one_bandwidth(name, n_clusters, n, mode, seed):
+    return _baseline(name, n_clusters, n, mode, seed, bandwidth=BANDWIDTH[mode])
+
+
+def _neighbours(n_clusters, n, mode, seed):
+    return SpectralClustering(
+        n_clusters, affinity="nearest_neighbors", random_state=seed
+    )
+
+
+def _printed(n_clusters, n, mode, seed, **settings):
+    """CDSK as the paper describes it: one Gaussian, lam by entropy, a sparse start."""
+    settings = {"lam": "auto", "init": "sparse"} | settings
+    approximation = "lowrank" if n > DENSE else None
+    return CDSK(
+        n_clusters,
+        bandwidth=BANDWIDTH[mode],
+        representation="raw",
+        approximation=approximation,
+        random_state=seed,
+        **settings,
+    )
+
+
+def _default(n_clusters, n, mode, seed, **settings):
+    return CDSK(n_clusters, random_state=seed, **settings)
+
+
+# uniform weights: plain spectral clustering, for which lam means nothing
+_UNIFORM = {"lam": 0.2, "init": "uniform", "max_iter": 0}
+
+METHODS = {
+    "kmeans": Method("K-Means", "K-Means", _kmeans, None),
+    "sc": Method("SC, self-tuning", "SC", partial(_baseline, "SelfTuningSpectral")),
+    "sck": Method("SCK", "SC", partial(_one_bandwidth, "GaussianSpectral")),
+    "sc-ms": Method("SC-MS", "SC", partial(_baseline, "ManifoldSpectral"), None),
+    "sc-ns": Method("SC-NS", "SC", partial(_one_bandwidth, "KernelKMeans")),
+    "l1-graph": Method("l1-Graph", "l1-Graph", partial(_baseline, "L1Graph")),
+    "smce": Method("SMCE", "SMCE", partial(_baseline, "SMCE"), None),
+    "lap-l1-graph": Method(
+        "Lap-l1-Graph", "Lap-l1-Graph", partial(_baseline, "LaplacianL1Graph")
+    ),
+    "rag": Method("RAG", "RAG", partial(_baseline, "RobustAffinityGraph")),
+    "mmc": Method("MMC", "MMC", partial(_baseline, "MaxMarginClustering")),
+    "bmmc": Method("BMMC", "BMMC", partial(_baseline, "BayesianMaxMargin")),
+    "rim": Method("RIM", "RIM", partial(_baseline, "RIM", kernel="linear"), None),
+    "rim-kernel": Method("RIM, kernel", "RIM", partial(_baseline, "RIM", kernel="rbf")),
+    "ratio-rf": Method("RatioRF", "RatioRF", partial(_baseline, "RatioRF")),
+    "elm": Method(
+        "Discriminative ELM", "", partial(_baseline, "DiscriminativeELM"), None
+    ),
+    "knn": Method("k-NN spectral", "", _neighbours, None),
+    "cdsk-paper": Method("CDSK printed", "CDSK", _printed, None),
+    "cdsk-paper-uniform": Method(
+        "CDSK printed, uniform", "CDSK", partial(_printed, **_UNIFORM), None
+    ),
+    "cdsk": Method("CDSK", "CDSK", _default, None),
+    "cdsk-uniform": Method(
+        "CDSK, uniform", "CDSK", partial(_default, max_iter=0), None
+    ),
+}
+
+
+def fits(make, X, seeds):
+    """Yield a function for every seed that gives (labels, whether all was computed).
+
+    ``make(seed)`` gives the estimator. An affinity that is not random is computed by
+    the first function that succeeds; the others only cluster it again.
+    """
+    made = []
+
+    def labels_of(seed):
+        if made:
+            return _again(made[0], seed), False
+        model = make(seed)
+        labels = model.fit(X).labels_
+        if _keeps_affinity(model):
+            made.append(model)
+        return labels, True
+
+    for seed in seeds:
+        yield partial(labels_of, seed)
+
+
+def _keeps_affinity(model):
+    if isinstance(model, AffinityBaseline):
+        return not model.random_affinity
+    return isinstance(model, SpectralClustering)
+
+
+def _again(model, seed):
+    """Labels of the affinity of a fitted model by another seed."""
+    if isinstance(model, SpectralClustering):
+        other = clone(model).set_params(affinity="precomputed", random_state=seed)
+        return other.fit_predict(model.affinity_matrix_)
+    return spectral_labels(
+        model.affinity_matrix_,
+        model.n_clusters,
+        assign_labels=model.assign_labels,
+        n_init=model.n_init,
+        random_state=seed,
+    )

@@ -1,0 +1,442 @@
+"""The tables of the paper: ``python -m benchmarks.paper`` on tiny sets of its names."""
+
+import csv
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import mutual_info_score
+
+from benchmarks.paper import __main__ as paper
+from benchmarks.paper import methods, sets, side
+from benchmarks.paper import run as runs
+from benchmarks.paper.figure import figure
+from benchmarks.paper.methods import METHODS, Method, fits
+from benchmarks.paper.records import Records, read
+from benchmarks.paper.report import cells, markdown, write
+from benchmarks.paper.run import Task, tasks
+from benchmarks.paper.scores import SCORES, accuracy, scores
+from cdsk.baselines._base import AffinityBaseline
+
+TOP = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    X, y = make_blobs(150, 6, centers=3, cluster_std=2.0, random_state=0)
+    np.savez(folder / "ionosphere.npz", X=X, y=y)
+    # every feature twice, the second one rounded otherwise
+    pixels = np.clip(np.hstack([8 * X, 7.9 * X]) + 120, 0, 255).astype(np.uint8)
+    np.savez(folder / "umist.npz", X=pixels, y=y, shape=(3, 4))
+    # no method takes these
+    np.savez(folder / "yale.npz", X=np.where(X > 9, np.nan, X), y=y)
+    return folder
+
+
+def run(data, out, *more, repeats=2):
+    command = ["--data", str(data), "--out", str(out), "--repeats", str(repeats)]
+    paper.main([*command, *more])
+
+
+def lines(out, mode="paper"):
+    text = (out / f"paper-{mode}.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# Measures
+
+
+def by_permutations(y, labels):
+    """Best accuracy over all ways to name the clusters."""
+    size = max(y.max(), labels.max()) + 1
+    names = (np.array(name) for name in itertools.permutations(range(size)))
+    return max(np.mean(name[labels] == y) for name in names)
+
+
+@pytest.mark.parametrize(("n_classes", "n_clusters"), [(4, 4), (5, 3), (2, 5)])
+def test_accuracy_is_the_best_over_all_permutations(n_classes, n_clusters, rng):
+    for _ in range(5):
+        y, labels = rng.integers(n_classes, size=40), rng.integers(n_clusters, size=40)
+        assert accuracy(y, labels) == pytest.approx(by_permutations(y, labels))
+
+
+def test_scores_follow_their_definitions(rng):
+    y, labels = rng.integers(3, size=60), rng.integers(5, size=60)
+
+    def entropy(labels):
+        p = np.unique(labels, return_counts=True)[1] / len(labels)
+        return -np.sum(p * np.log(p))
+
+    found, mutual = scores(y, labels), mutual_info_score(y, labels)
+    both = entropy(y), entropy(labels)
+    assert found["nmi_max"] == pytest.approx(mutual / max(both))
+    assert found["nmi"] == pytest.approx(mutual / np.mean(both))
+    assert set(found) == set(SCORES.values())
+    assert set(scores(y, 4 - y).values()) == {1.0}
+
+
+# Sets
+
+
+def test_numbers_of_the_paper_are_whole_tables():
+    found = sets.paper_scores()
+    rows, columns = map(set, zip(*found, strict=True))
+    assert len(found) == len(rows) * len(columns) == 11 * 14
+    # every set but these is in them, and every row is one of ours
+    ours = {known.name for known in sets.SETS.values()}
+    assert ours - columns == {"Yale", "PIE pose 27"}
+    assert {method.row for method in METHODS.values()} - {""} == rows
+    # of the goal of the package
+    assert found["CDSK", "COIL-20"] == (0.93, 0.97)
+    assert found["RatioRF", "MPIE S4"] == (0.62, 0.86)
+
+
+def test_preparation_in_both_modes(data):
+    with np.load(data / "umist.npz") as archive:
+        pixels = archive["X"] / 255.0
+    X, _ = sets.load(data, "umist", "default")
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
+    # principal components: distances stay but for the share of variance left out
+    X, _ = sets.load(data, "umist", "paper")
+    share = X.var(axis=0).sum() / pixels.var(axis=0).sum()
+    assert X.shape[1] < pixels.shape[1] and 0.98 <= share < 1
+    with np.load(data / "ionosphere.npz") as archive:
+        np.testing.assert_array_equal(
+            sets.load(data, "ionosphere", "paper")[0], archive["X"]
+        )
+    X, _ = sets.load(data, "ionosphere", "default")
+    np.testing.assert_allclose(X.std(axis=0), 1.0)
+
+
+def test_a_sample_has_equally_many_points_of_every_class(rng):
+    y = np.repeat([0, 1, 2], [500, 40, 5])[rng.permutation(545)]
+    part = sets.balanced(y, 90)
+    assert np.bincount(y[part]).tolist() == [30, 30, 5]
+    np.testing.assert_array_equal(part, np.unique(part))
+    np.testing.assert_array_equal(part, sets.balanced(y, 90))
+
+
+# Methods
+
+
+class Counted(AffinityBaseline):
+    """A Gaussian affinity that counts how often it is made."""
+
+    made = 0
+
+    def __init__(self, n_clusters=8, *, random_state=None):
+        self.n_clusters, self.random_state = n_clusters, random_state
+        self.assign_labels, self.n_init = "kmeans", 3
+
+    def _affinity_of(self, X, rng):
+        type(self).made += 1
+        return np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 40)
+
+
+class Random(Counted):
+    made = 0
+    random_affinity = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "whole"), [(Counted, 1, [1, 0, 0]), (Random, 3, [1, 1, 1])]
+)
+def test_an_affinity_is_made_once_unless_it_is_random(data, kind, made, whole):
+    X, _ = sets.load(data, "ionosphere", "paper")
+    kind.made, make = 0, lambda seed: kind(3, random_state=seed)
+    found = [labels_of() for labels_of in fits(make, X, range(3))]
+    assert kind.made == made
+    assert [computed for _, computed in found] == whole
+    for seed, (labels, _) in enumerate(found):
+        np.testing.assert_array_equal(labels, make(seed).fit(X).labels_)
+
+
+# of scikit-learn, where clusters are far apart
+@pytest.mark.filterwarnings("ignore:Graph is not fully connected")
+def test_the_neighbour_graph_of_scikit_learn_is_made_once(data, monkeypatch):
+    X, _ = sets.load(data, "ionosphere", "paper")
+    make = partial(METHODS["knn"].make, 3, len(X), "paper")
+    calls, real = [], methods.SpectralClustering.fit
+
+    def fit(model, X, y=None):
+        calls.append(model.affinity)
+        return real(model, X, y)
+
+    monkeypatch.setattr(methods.SpectralClustering, "fit", fit)
+    found = [labels_of()[0] for labels_of in fits(make, X, range(2))]
+    assert calls == ["nearest_neighbors", "precomputed"]
+    np.testing.assert_array_equal(found[1], make(1).fit(X).labels_)
+
+
+def test_settings_of_the_modes_and_sizes():
+    def of(name, n, mode):
+        return METHODS[name].make(3, n, mode, 0).get_params()
+
+    assert of("kmeans", 9, "paper")["n_init"] == 1
+    assert of("kmeans", 9, "default")["n_init"] == 10
+    assert of("cdsk-paper", 12_000, "paper")["approximation"] is None
+    assert of("cdsk-paper", 12_001, "paper")["approximation"] == "lowrank"
+    assert of("cdsk-paper", 9, "paper")["bandwidth"] == "variance"
+    assert of("cdsk-paper", 9, "default")["bandwidth"] == "std"
+    differs = {
+        key: (value, of("cdsk-paper-uniform", 9, "paper")[key])
+        for key, value in of("cdsk-paper", 9, "paper").items()
+        if value != of("cdsk-paper-uniform", 9, "paper")[key]
+    }
+    assert differs == {
+        "lam": ("auto", 0.2),
+        "init": ("sparse", "uniform"),
+        "max_iter": (20, 0),
+    }
+
+
+# Runs
+
+
+def test_a_run_records_every_fit_and_makes_its_tables(data, tmp_path, capfd):
+    out = tmp_path / "new" / "folder"
+    asked = ["--sets", "ionosphere", "yale", "--methods", "kmeans"]
+    run(data, out, *asked, "--jobs", "2", "--budget", "300")
+    found = lines(out)
+    assert Counter(record["status"] for record in found) == {"done": 2, "failed": 2}
+    done = [record for record in found if record["status"] == "done"]
+    assert min(record["seconds"] for record in done) > 0
+    assert min(record["memory"] for record in done) > 1e7
+    text = (out / "paper-paper.md").read_text("utf-8")
+    # ours / the paper's
+    assert "/ .71(.13) | failed / - |" in text
+    assert "Yale, K-Means: ValueError: Input X contains NaN" in text
+    # nothing is left to do
+    run(data, out, *asked, "--budget", "300")
+    assert lines(out) == found
+    capfd.readouterr()
+
+
+def gone(pid):
+    """Whether a process has ended; one that is only not waited for has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def children(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def stopped(how, data, out, n_repeats):
+    """Start a run, stop it after a few fits; the command, and what it said."""
+    asked = ["--data", str(data), "--out", str(out), "--repeats", str(n_repeats)]
+    asked += ["--sets", "ionosphere", "--methods", "kmeans"]
+    command = [sys.executable, "-m", "benchmarks.paper", *asked]
+    path = out / "paper-paper.jsonl"
+    process = subprocess.Popen(command, cwd=TOP, stderr=subprocess.PIPE)
+    try:
+        while not (path.exists() and path.read_text("utf-8").count("\n") > 2):
+            assert process.poll() is None
+            time.sleep(0.005)
+        (child,) = children(process.pid)
+    finally:
+        os.kill(process.pid, how)
+    sent = time.monotonic()
+    said = process.communicate()[1].decode()
+    while not gone(child):
+        assert time.monotonic() - sent < 2
+        time.sleep(0.01)
+    assert 2 < path.read_text("utf-8").count("\n") < n_repeats
+    return asked, said
+
+
+def test_a_killed_run_goes_on_where_it_was(data, tmp_path, capfd):
+    asked, _ = stopped(signal.SIGKILL, data, tmp_path, 100)
+    path = tmp_path / "paper-paper.jsonl"
+    *before, last = path.read_text("utf-8").splitlines()
+    # the last line cut short: that seed is measured again
+    path.write_text("\n".join([*before, last[:-30]]), "utf-8")
+    paper.main(asked)
+    after = path.read_text("utf-8").splitlines()
+    assert after[: len(before)] == before
+    assert after.pop(len(before)) == last[:-30]
+    assert [json.loads(line)["seed"] for line in after] == list(range(100))
+    capfd.readouterr()
+
+
+def test_ctrl_c_stops_a_run_and_what_it_started(data, tmp_path):
+    _, said = stopped(signal.SIGINT, data, tmp_path, 1000)
+    assert "Stopped. The same command goes on from here." in said
+    assert "Traceback" not in said
+
+
+def test_what_takes_too_long_is_recorded_and_tried_again_with_more_time(
+    data, tmp_path, capfd
+):
+    asked = ["--sets", "umist", "--methods", "cdsk"]
+    run(data, tmp_path, *asked, "--budget", "0.001")
+    assert [record["status"] for record in lines(tmp_path)] == ["timeout"] * 2
+    text = (tmp_path / "paper-paper.md").read_text("utf-8")
+    assert "| timeout / .67(.80) |" in text
+    assert "UMIST Face, CDSK: did not end in 0.001 s (2 of 2 seeds)." in text
+    known = read(tmp_path / "paper-paper.jsonl")
+
+    def left(**changed):
+        given = {"data": data, "sets": ["umist"], "methods": ["cdsk"], "repeats": 2}
+        given |= {"redo": None, "budget": 0.001, "sample": 10}
+        return tasks(type("Options", (), given | changed), known)
+
+    assert left() == []
+    assert left(budget=1.0)[0].seeds == (0, 1)
+    assert left(redo="failed")[0].seeds == (0, 1)
+    assert left(repeats=3)[0].seeds == (2,)
+    capfd.readouterr()
+
+
+def test_progress_is_told_with_the_time_left(monkeypatch, capsys):
+    task = Task("umist", "cdsk", None, 30, (0, 1, 2))
+    # with tqdm and without
+    for module in ({}, {"tqdm": None}):
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "_PAUSE", 0.0)
+            for name in module:
+                patch.setitem(sys.modules, name, None)
+            progress = runs._Progress(3 * task.work)
+            progress.show([task])
+            progress.add(task.work)
+            time.sleep(0.01)
+            progress.show([task])
+            progress.close()
+            said = capsys.readouterr().err
+        assert "0%" in said and "33%" in said
+        assert "about 0 s left; cdsk on umist" in said
+
+
+def test_two_runs_cannot_write_to_one_file(tmp_path):
+    with (
+        Records(tmp_path / "file"),
+        pytest.raises(SystemExit, match="Another run writes to"),
+    ):
+        Records(tmp_path / "file")
+
+
+def test_lines_that_are_no_records_are_ignored(tmp_path):
+    path = tmp_path / "file"
+    good = {"set": "a", "method": "b", "sample": None, "seed": 0}
+    path.write_text('{"set": "a"}\n[1]\n\n3\n{"se', "utf-8")
+    with Records(path) as records:
+        records.append(good)
+        records.append(good | {"status": "done"})
+    assert list(read(path).values()) == [good | {"status": "done"}]
+
+
+def test_missing_data_are_named(data, capsys):
+    with pytest.raises(SystemExit):
+        paper.main(["--data", str(data), "--sets", "mnist"])
+    assert "must hold NAME.npz; there is no mnist." in capsys.readouterr().err
+
+
+# Tables
+
+
+def record(name="coil100", method="kmeans", seed=0, **more):
+    found = {"set": name, "method": method, "seed": seed, "sample": None, "of": 7200}
+    found |= {"status": "done", "n": 7200, "accuracy": 0.5, "nmi_max": 0.6, "nmi": 0.7}
+    found |= {"ari": -0.01, "seconds": 3.0, "memory": 2e8, "whole": True}
+    return found | {"warnings": {}} | more
+
+
+def test_a_sample_is_drawn_for_what_does_not_scale_and_is_marked(
+    data, tmp_path, monkeypatch
+):
+    small = Method("Small", "RAG", METHODS["kmeans"].make, limit=100)
+    monkeypatch.setitem(METHODS, "small", small)
+    given = {"data": data, "sets": ["ionosphere"], "methods": ["kmeans", "small"]}
+    given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
+    whole, part = tasks(type("Options", (), given), {})
+    assert (whole.sample, part.sample) == (None, 30)
+    size, found = side.records("ionosphere", "small", "paper", [0], data, 30)
+    assert size == {"n": 30} and found["status"] == "done"
+    made = [whole.record(n=150, **found), part.record(n=30, **found)]
+    text = markdown("paper", cells(made), "command")
+    assert "| Small† |" in text and "150 points; † 30 of them." in text
+    assert "† / .70(.11) |" in text
+    assert (whole.work, part.work) == (150, 30)
+    # on all points beats any score on some
+    assert "| highest NMI | K-Means |" in text
+
+
+def test_a_method_that_is_not_there_is_shown_and_tried_again(data, monkeypatch):
+    missing = partial(methods._baseline, "NoSuchMethod")
+    monkeypatch.setitem(METHODS, "missing", Method("Missing", "MMC", missing))
+    _, found = side.records("ionosphere", "missing", "paper", [0], data, None)
+    assert found["status"] == "not available"
+    given = {"data": data, "sets": ["ionosphere"], "methods": ["missing"]}
+    given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
+    options = type("Options", (), given)
+    (task,) = tasks(options, {})
+    made = task.record(n=150, **found)
+    text = markdown("paper", cells([made]), "command")
+    assert "| not available / .75(.21) |" in text
+    assert "cdsk.baselines has no NoSuchMethod (1 of 1 seeds)" in text
+    known = {("ionosphere", "missing", None, 0): made}
+    assert len(tasks(options, known)) == 1
+
+
+def test_tables_have_means_deviations_and_what_went_wrong(tmp_path):
+    scored = [record(seed=0), record(seed=1, accuracy=0.7, seconds=9, whole=False)]
+    failed = record(seed=2, status="failed", reason="ValueError: no")
+    warned = record(method="knn", warnings={"ConvergenceWarning": "1e-3."})
+    write(tmp_path, "paper", [*scored, failed, warned], "command")
+    text = (tmp_path / "paper-paper.md").read_text("utf-8")
+    assert "| K-Means | .60(.60)‡ / .49(.75) |" in text
+    shown = "| K-Means‡ | .600±.14 | .600±.00 | .49(.75) | .700±.00 | -.010±.00 | 3 |"
+    assert shown in text
+    assert "COIL-100, K-Means: ValueError: no (1 of 3 seeds)." in text
+    assert "COIL-100, k-NN spectral: ConvergenceWarning: 1e-3 (1 of 1 seeds)." in text
+    with open(tmp_path / "paper-paper.csv", newline="", encoding="utf-8") as file:
+        kmeans, knn = csv.DictReader(file)
+    assert (kmeans["COIL-100 AC"], kmeans["COIL-100 paper AC"]) == ("0.6000", "0.49")
+    assert (knn["COIL-100 NMI"], knn["COIL-100 paper NMI"]) == ("0.6000", "")
+    path = tmp_path / "paper-paper-scores.csv"
+    with open(path, newline="", encoding="utf-8") as file:
+        kmeans, _ = csv.DictReader(file)
+    assert float(kmeans["AC deviation"]) == pytest.approx(0.1414, abs=1e-4)
+    assert (kmeans["seeds"], kmeans["asked"]) == ("2", "3")
+
+
+def test_tables_fit_a_screen_and_a_figure_has_all_sets(tmp_path):
+    some = {"of": 70_000, "n": 2500, "sample": 2500, "seconds": 12345.6}
+    made = [
+        record(name, method, seed, **some | {"memory": 3e10})
+        for name in sets.SETS
+        for method in METHODS
+        for seed in range(2)
+    ]
+    made += [
+        record(name, "kmeans", 2, status="failed", reason="E: " + 40 * "word ")
+        for name in sets.SETS
+    ]
+    command = "python -m benchmarks.paper " + 10 * "--methods-and-sets "
+    text = markdown("paper", cells(made), command)
+    assert max(map(len, text.splitlines())) <= 100  # as in docs
+    for known in sets.SETS.values():
+        assert f"### {known.name}\n" in text
+    figure(tmp_path, "paper", made)
+    assert (tmp_path / "paper-paper.png").stat().st_size > 10_000
+
+
+def test_kmeans_is_the_one_of_scikit_learn(data):
+    X, y = sets.load(data, "ionosphere", "paper")
+    _, found = side.records("ionosphere", "kmeans", "paper", [5], data, None)
+    labels = KMeans(3, n_init=1, random_state=5).fit(X).labels_
+    assert found["accuracy"] == accuracy(y, labels)
