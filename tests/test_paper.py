@@ -371,8 +371,18 @@ def test_a_sample_is_drawn_for_what_does_not_scale_and_is_marked(
     assert "| Small† |" in text and "150 points; † 30 of them." in text
     assert "† / .70(.11) |" in text
     assert (whole.work, part.work) == (150, 30)
-    # on all points beats any score on some
-    assert "| highest NMI | K-Means |" in text
+    # of all points and of the sample by themselves
+    assert "| highest NMI | K-Means |" in text and "| highest NMI† | Small |" in text
+
+
+def test_some_stand_only_beside_those_that_do_not_scale(data, monkeypatch):
+    given = {"data": data, "sets": ["ionosphere"], "methods": ["one"]}
+    given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
+    for limit, expected in ((100, [30]), (1000, [])):
+        one = Method("One", "", METHODS["kmeans"].make, limit, only_sampled=True)
+        monkeypatch.setitem(METHODS, "one", one)
+        found = tasks(type("Options", (), given), {})
+        assert [task.sample for task in found] == expected
 
 
 def test_a_method_that_is_not_there_is_shown_and_tried_again(data, monkeypatch):

@@ -49,10 +49,8 @@ def _draw(axis, height, name, found, rival, index, key):
     ours = found[name, "cdsk"].mean(key)
     points = [(ours, "o", "C0", "C0", "CDSK, default settings")]
     if rival is not None:
-        cell = found[name, rival]
-        face = "none" if cell.sampled else "C1"
-        label = "best rival by NMI (hollow: on a sample)"
-        points.append((cell.mean(key), "s", "C1", face, label))
+        label = "best rival by NMI, on all points"
+        points.append((found[name, rival].mean(key), "s", "C1", "C1", label))
         text = METHODS[rival].name
         axis.annotate(
             *(text, (1.02, height)),

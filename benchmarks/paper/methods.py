@@ -33,13 +33,14 @@ class Method:
 
     ``make(n_clusters, n, mode, seed)`` gives the estimator for n points; ``limit`` is
     the most points it is run on, None if it scales; ``row`` is the paper's row, "" if
-    it has none.
+    it has none. ``only_sampled``: it stands beside those that do not scale.
     """
 
     name: str
     row: str
     make: Callable
     limit: int | None = FEW
+    only_sampled: bool = False
 
     @property
     def ours(self):
@@ -118,6 +119,7 @@ METHODS = {
     "cdsk-uniform": Method(
         "CDSK, uniform", "CDSK", partial(_default, max_iter=0), None
     ),
+    "cdsk-sample": Method("CDSK, sample", "CDSK", _default, only_sampled=True),
 }
 
 

@@ -58,6 +58,8 @@ def tasks(options, known):
         for method in options.methods:
             limit = METHODS[method].limit
             sample = options.sample if limit is not None and n > limit else None
+            if METHODS[method].only_sampled and sample is None:
+                continue
             whole = Task(name, method, sample, n, ())
             seeds = tuple(
                 seed
