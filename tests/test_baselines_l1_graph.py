@@ -14,9 +14,10 @@ from cdsk.baselines._codes import sparse_code, with_most_of_its_mass
 
 
 def planes(rng, n=60, noise=0.0):
-    """Three planes of R^6 that cross in the origin."""
-    spans = np.linalg.qr(rng.normal(size=(3, 6, 2)))[0]
-    X = rng.normal(size=(3, n, 2)) @ spans.transpose(0, 2, 1)
+    """Three planes of R^6 that cross in the origin, each two at an angle of 66 deg."""
+    axes = np.linalg.qr(rng.normal(size=(6, 6)))[0].reshape(3, 2, 6)
+    spans = axes + 0.5 * np.roll(axes, 1, axis=0)
+    X = rng.normal(size=(3, n, 2)) @ spans
     return (X + noise * rng.normal(size=X.shape)).reshape(-1, 6), np.repeat(range(3), n)
 
 
@@ -123,8 +124,9 @@ def test_lengths_and_units_do_not_matter(rng):
         np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 2.0], [1.0, 2.1]]),
         np.arange(6.0).reshape(-1, 1),
         np.array([[1.0, 2.0], [1.0, 3.0]]),
+        np.repeat(np.eye(3), 2, axis=0),
     ],
-    ids=["equal", "zeros", "one feature", "two points"],
+    ids=["equal", "zeros", "one feature", "two points", "orthogonal copies"],
 )
 def test_degenerate_data_are_clustered(X):
     for n_clusters in (1, 2):

@@ -27,11 +27,11 @@ class L1Graph(AffinityBaseline):
 
     and W = (|A| + |A'|) / 2 is clustered. In a union of subspaces the others in use are
     those of the same subspace (Elhamifar & Vidal, 2009, who call it sparse subspace
-    clustering, SSC; Cheng et al., 2010, the l1-graph). The lasso is solved exactly, up
-    to rounding. Equal rows count as one point.
+    clustering, SSC; Cheng et al., 2010, the l1-graph). The lasso is solved exactly, but
+    for a ridge of 1e-10. Equal rows count as one point.
 
     Time is O(n^2 (d + s)) and more where atoms are alike, memory O(n^2), with s points
-    in a combination.
+    in a combination. On one core 2,414 faces of 1,024 pixels take 3 s.
 
     Parameters
     ----------
@@ -91,20 +91,21 @@ class L1Graph(AffinityBaseline):
         with one_blas_thread():
             gram = gram_of(points)
             A = matrix_of(self._codes_of(points, gram))
-        if len(points) > 1 and A.nnz == 0:
+        codes = A[point_of]
+        self.coef_ = sparse.csr_array(
+            (codes.data, row_of[codes.indices], codes.indptr), shape=(len(X), len(X))
+        )
+        self.coef_.sort_indices()
+        A = abs(with_most_of_its_mass(A, self.mass))
+        W = between_rows((A + A.T) / 2, point_of)
+        if W.nnz == 0:
             np.fill_diagonal(gram, 0.0)
             raise ValueError(
                 "No point is a combination of others: alpha must be less than the "
                 f"largest |cosine| of two points, {np.abs(gram).max():.3g}; got "
                 f"{self.alpha}."
             )
-        self.coef_ = A[point_of]
-        self.coef_ = sparse.csr_array(
-            (self.coef_.data, row_of[self.coef_.indices], self.coef_.indptr),
-            shape=(len(X), len(X)),
-        )
-        A = abs(with_most_of_its_mass(A, self.mass))
-        return between_rows((A + A.T) / 2, point_of)
+        return W
 
     def _codes_of(self, points, gram):
         return [
