@@ -4,12 +4,16 @@
 from cdsk.baselines._base import spectral_labels
 from cdsk.baselines._gaussian_spectral import GaussianSpectral
 from cdsk.baselines._kernel_kmeans import KernelKMeans
+from cdsk.baselines._l1_graph import L1Graph
 from cdsk.baselines._manifold import ManifoldSpectral
 from cdsk.baselines._self_tuning import SelfTuningSpectral
+from cdsk.baselines._smce import SMCE
 
 __all__ = [
+    "SMCE",
     "GaussianSpectral",
     "KernelKMeans",
+    "L1Graph",
     "ManifoldSpectral",
     "SelfTuningSpectral",
     "spectral_labels",
