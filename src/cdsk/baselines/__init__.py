@@ -2,5 +2,13 @@
 """The methods that the paper compares CDSK with, as estimators; docs/baselines.md."""
 
 from cdsk.baselines._base import spectral_labels
+from cdsk.baselines._discriminative_elm import DiscriminativeELM
+from cdsk.baselines._ratio_rf import RatioRF
+from cdsk.baselines._robust_affinity import RobustAffinityGraph
 
-__all__ = ["spectral_labels"]
+__all__ = [
+    "DiscriminativeELM",
+    "RatioRF",
+    "RobustAffinityGraph",
+    "spectral_labels",
+]
