@@ -47,11 +47,14 @@ class Leaves:
 
         ``rows_of(leaves)`` has a row for each leaf of a slice.
         """
-        n = len(total)
         order = np.argsort(self.of_point, kind="stable")
-        # neighbours in that order share leaves, so that few rows are made twice
-        for part in gen_batches(n, max(1, _BLOCK // n)):
-            points = order[part]
-            leaf = self.of_point[points]
-            rows = rows_of(slice(leaf[0], leaf[-1] + 1))
-            total[points] += rows[leaf - leaf[0]]
+        ends = np.cumsum(np.bincount(self.of_point))
+        first = 0
+        for leaves in gen_batches(len(ends), max(1, _BLOCK // len(total))):
+            rows = rows_of(leaves)
+            last = ends[leaves.stop - 1]
+            # a row at a time: arrays of rows that are added cost more than the sums
+            for point in order[first:last]:
+                mine = total[point]
+                mine += rows[self.of_point[point] - leaves.start]
+            first = last

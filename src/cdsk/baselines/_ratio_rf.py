@@ -98,8 +98,10 @@ class RatioRF(AffinityBaseline):
         for _ in range(self.n_estimators):
             add_halves_of_ratios(W, self._tree(X, rng), X, features)
         W += W.T
-        W /= self.n_estimators
-        return np.exp((W - 1) / 2)
+        # exp(-D^2 / 2), in place
+        W /= 2 * self.n_estimators
+        W -= 0.5
+        return np.exp(W, out=W)
 
     def _tree(self, X, rng):
         """A completely random tree of a sample."""
