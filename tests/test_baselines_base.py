@@ -11,8 +11,13 @@ import cdsk
 from cdsk import CDSK, baselines
 from cdsk.baselines import spectral_labels
 
+# What makes some quick enough to be tried a hundred times, or good at 90 points.
+SETTINGS = {
+    "RatioRF": {"n_estimators": 30, "max_depth": 5},
+    "RobustAffinityGraph": {"n_estimators": 50},
+}
 ESTIMATORS = [
-    value()
+    value(**SETTINGS.get(name, {}))
     for name in baselines.__all__
     if isinstance(value := getattr(baselines, name), type)
 ]

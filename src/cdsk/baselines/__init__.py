@@ -4,7 +4,7 @@
 from cdsk.baselines._base import spectral_labels
 from cdsk.baselines._discriminative_elm import DiscriminativeELM
 from cdsk.baselines._gaussian_spectral import GaussianSpectral
-from cdsk.baselines._kernel_kmeans import Descent, KernelKMeans
+from cdsk.baselines._kernel_kmeans import KernelKMeans
 from cdsk.baselines._l1_graph import L1Graph
 from cdsk.baselines._laplacian_l1 import LaplacianL1Graph
 from cdsk.baselines._manifold import ManifoldSpectral
@@ -15,7 +15,6 @@ from cdsk.baselines._smce import SMCE
 
 __all__ = [
     "SMCE",
-    "Descent",
     "DiscriminativeELM",
     "GaussianSpectral",
     "KernelKMeans",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Affinity from tests in random trees answered alike, Bicego et al. (2021)."""
 
+import math
+
 import numpy as np
 from sklearn.tree import ExtraTreeRegressor
 
@@ -33,10 +35,10 @@ class RatioRF(AffinityBaseline):
     max_samples : int, default=256
         Points on which a tree is grown, drawn without replacement; all, if there are
         fewer.
-    max_depth : int, default=5
-        Tests on a path at most. The authors also take log2 of ``max_samples``. Tests
-        further down are made inside of clusters and are noise: measured, three of 90
-        points of separate blobs then have the wrong label.
+    max_depth : int, default=None
+        Tests on a path at most; None is log2 of the size of the samples. Many of those
+        are made inside of clusters, which is noise: measured, three of 90 points of
+        separate blobs have the wrong label, with 5 none.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=20
@@ -71,7 +73,7 @@ class RatioRF(AffinityBaseline):
         *,
         n_estimators=100,
         max_samples=256,
-        max_depth=5,
+        max_depth=None,
         assign_labels="kmeans",
         n_init=20,
         random_state=None,
@@ -88,7 +90,8 @@ class RatioRF(AffinityBaseline):
         super()._check_parameters()
         check_integer(self.n_estimators, "n_estimators", 1, 10**6)
         check_integer(self.max_samples, "max_samples", 2)
-        check_integer(self.max_depth, "max_depth", 1, 10**6)
+        if self.max_depth is not None:
+            check_integer(self.max_depth, "max_depth", 1, 10**6)
 
     def _affinity_of(self, X, rng):
         n = len(X)
@@ -108,7 +111,8 @@ class RatioRF(AffinityBaseline):
         """A completely random tree of a sample."""
         size = min(self.max_samples, len(X))
         sample = X[rng.permutation(len(X))[:size]]
-        options = {"max_features": 1, "max_depth": self.max_depth, "random_state": rng}
+        depth = self.max_depth or math.ceil(math.log2(size))
+        options = {"max_features": 1, "max_depth": depth, "random_state": rng}
         # one feature is tried, so that targets decide nothing
         targets = rng.uniform(size=size)
         return ExtraTreeRegressor(**options).fit(sample, targets, check_input=False)
