@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 from scipy.special import entr, log_softmax
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -78,6 +79,19 @@ def test_surplus_clusters_die():
     assert adjusted_rand_score(y, model.labels_) == 1
 
 
+@KERNELS
+def test_boundaries_move_to_where_points_are_few(rng, kernel):
+    # k-means gives the near points of a wide cluster to the narrow one beside it
+    X = rng.normal(size=(300, 2))
+    y = np.repeat([0, 1], 150)
+    X[y == 0] *= 0.3
+    X[y == 1] = 1.5 * X[y == 1] + [4.0, 0.0]
+    by_kmeans = KMeans(2, n_init=5, random_state=0).fit_predict(X)
+    labels = RIM(2, kernel=kernel, random_state=0).fit_predict(X)
+    score = adjusted_rand_score(y, labels)
+    assert score > adjusted_rand_score(y, by_kmeans) + 0.05
+
+
 def test_kernel_and_linear_model_agree_where_kernels_do(rng):
     # for a very wide Gaussian, k = 1 - |x - y|^2 / (2 b^2): linear but for a factor
     X = in_own_unit(rng.normal(size=(60, 2)))[0]
@@ -123,6 +137,13 @@ def test_what_did_not_converge_is_told(rng):
 def test_wrong_parameters_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         RIM(2, **wrong).fit(np.eye(4))
+
+
+def test_it_can_be_interrupted(rng, interrupt_after):
+    X = rng.normal(size=(1000, 500))
+    model = RIM(50, n_init=1, kernel="rbf", regularization=1e-6, random_state=0)
+    with pytest.raises(KeyboardInterrupt), interrupt_after(1.0):
+        model.fit(X)
 
 
 def test_it_reaches_what_gemclus_does(rng):
