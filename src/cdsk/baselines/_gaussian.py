@@ -26,9 +26,11 @@ def check_one_bandwidth(bandwidth):
 
 def one_bandwidth(X, bandwidth):
     """The number that ``bandwidth`` is or gives for X."""
-    if isinstance(bandwidth, str):
-        bandwidth = bandwidth_from_data(X, bandwidth, resolve_n_threads(None))
-    return float(bandwidth)
+    if not isinstance(bandwidth, str):
+        return float(bandwidth)
+    # of equal points any bandwidth makes the same kernel
+    equal = bool((X == X[0]).all())
+    return 1.0 if equal else bandwidth_from_data(X, bandwidth, resolve_n_threads(None))
 
 
 def check_n_neighbors(n_neighbors):
