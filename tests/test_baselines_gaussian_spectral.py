@@ -109,6 +109,6 @@ def test_a_unit_in_which_the_variance_is_no_scale_is_told(moons, k):
     GaussianSpectral(2, bandwidth="median", n_neighbors=k).fit(1e-6 * moons[0])
 
 
-def test_points_that_do_not_differ_are_refused():
-    with pytest.raises(ValueError, match=r"bandwidth of zero .* all points are equal"):
-        GaussianSpectral(2).fit(np.ones((5, 2)))
+def test_of_equal_points_all_affinities_are_equal():
+    W = GaussianSpectral(2, random_state=0).fit(np.ones((5, 2))).affinity_matrix_
+    assert (W == 1.0 - np.eye(5)).all()

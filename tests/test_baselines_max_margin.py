@@ -111,7 +111,7 @@ def test_few_and_equal_points(kernel):
     ("wrong", "message"),
     [
         ({"kernel": "poly"}, "kernel must be one of 'rbf', 'linear'; got 'poly'"),
-        ({"bandwidth": "local"}, "bandwidth must be a number or one of"),
+        ({"bandwidth": "local"}, "bandwidth must be a number > 0 or one of"),
         ({"bandwidth": -1}, "bandwidth must be a number > 0; got -1"),
         ({"C": 0}, "C must be a number > 0 and <= 100000000.0; got 0"),
         ({"balance": 0.5}, "balance must be a number >= 1; got 0.5"),

@@ -127,7 +127,7 @@ def test_what_did_not_converge_is_told(rng):
     ("wrong", "message"),
     [
         ({"kernel": "poly"}, "kernel must be one of 'linear', 'rbf'; got 'poly'"),
-        ({"bandwidth": "local"}, "bandwidth must be a number or one of"),
+        ({"bandwidth": "local"}, "bandwidth must be a number > 0 or one of"),
         ({"bandwidth": 0}, "bandwidth must be a number > 0; got 0"),
         ({"regularization": -1}, "regularization must be a number >= 0; got -1"),
         ({"n_init": 0}, "n_init must be an integer"),
