@@ -409,7 +409,9 @@ def test_tables_have_means_deviations_and_what_went_wrong(tmp_path):
     write(tmp_path, "paper", [*scored, failed, warned], "command")
     text = (tmp_path / "paper-paper.md").read_text("utf-8")
     assert "| K-Means | .60(.60)‡ / .49(.75) |" in text
-    shown = "| K-Means‡ | .600±.14 | .600±.00 | .49(.75) | .700±.00 | -.010±.00 | 3 |"
+    shown = (
+        "| K-Means‡ | .600±.14 | .600±.00 | .49(.75) | .700±.00 | -.010±.00 | 2 | 3 |"
+    )
     assert shown in text
     assert "COIL-100, K-Means: ValueError: no (1 of 3 seeds)." in text
     assert "COIL-100, k-NN spectral: ConvergenceWarning: 1e-3 (1 of 1 seeds)." in text

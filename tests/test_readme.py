@@ -1,4 +1,4 @@
-"""The code of README and of the package's description runs and prints what they say."""
+"""Code of documents, and of the package's description, runs and prints what is said."""
 
 import contextlib
 import doctest
@@ -10,12 +10,18 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+TOP = Path(__file__).parents[1]
+README = (TOP / "README.md").read_text(encoding="utf-8")
+BASELINES = (TOP / "docs" / "baselines.md").read_text(encoding="utf-8")
 # as an index gets it
 DESCRIPTION = metadata("cdsk")["Description"]
 
 
-@pytest.mark.parametrize("text", [README, DESCRIPTION], ids=["README", "description"])
+@pytest.mark.parametrize(
+    "text",
+    [README, BASELINES, DESCRIPTION],
+    ids=["README", "baselines", "description"],
+)
 def test_example_prints_what_is_said(text):
     blocks = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", text, flags=re.DOTALL)
     assert blocks

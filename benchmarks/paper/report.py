@@ -31,7 +31,7 @@ _HEAD = (
 _EVERY = (
     "Mean and standard deviation over the seeds. NMI: over the larger entropy; NMI "
     "mean: over the mean of both; ARI: adjusted Rand index. s: processor time of a "
-    "whole fit; MB: the most memory the process held."
+    "whole fit; GB: the most memory the process held."
 )
 
 
@@ -220,13 +220,13 @@ def _details(name, found):
         line = [METHODS[method].name + cell.marks]
         if cell.done:
             shown = [_spread(cell, key) for key in SCORES.values()]
-            line += [*shown[:2], theirs, *shown[2:]]
-            line += [_seconds(cell.seconds), f"{cell.memory / 1e6:.0f}"]
+            line += [*shown[:2], theirs, *shown[2:], str(len(cell.done))]
+            line += [_seconds(cell.seconds), f"{cell.memory / 1e9:.2g}"]
         else:
-            line += [cell.status, "", theirs, *[""] * 4]
+            line += [cell.status, "", theirs, *[""] * 5]
         lines.append(line)
     ac, nmi, *others = SCORES
-    return _table(["", ac, nmi, "paper", *others, "s", "MB"], lines)
+    return _table(["", ac, nmi, "paper", *others, "seeds", "s", "GB"], lines)
 
 
 def _spread(cell, name):
