@@ -321,8 +321,8 @@ def test_a_kernel_that_separates_fewer_groups_than_clusters_is_told():
 def test_equal_points_are_one_cluster(options):
     X = np.ones((51, 2))
     with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
-        model = CDSK(random_state=0, **{**options, "n_clusters": 3}).fit(X)
-    one = CDSK(options.pop("n_clusters", 1), **options).fit(X)
+        model = CDSK(**{**options, "n_clusters": 3}).fit(X)
+    one = CDSK(**{"n_clusters": 1, **options}).fit(X)
     for found in (model, one):
         assert (found.labels_ == 0).all()
         assert (found.predict(X[:5]) == 0).all()
