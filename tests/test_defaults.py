@@ -238,12 +238,6 @@ def test_every_point_three_times_gives_the_same_clusters():
     assert adjusted_rand_score(y, labels[:, 0]) > 0.97
 
 
-def test_equal_points_are_refused_with_the_reason():
-    message = r"bandwidth='auto' .* all points are equal\. Expected data that vary"
-    with pytest.raises(ValueError, match=message):
-        CDSK(2).fit(np.full((30, 3), 7.0))
-
-
 @pytest.mark.parametrize("n", [2, 3, 4, 9])
 def test_as_many_clusters_as_points(rng, n):
     X = rng.normal(size=(n, 2))

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cdsk
@@ -308,8 +309,29 @@ def test_a_kernel_that_separates_fewer_groups_than_clusters_is_told():
     assert (labels == 0).all()
 
 
-def test_equal_points_are_one_cluster():
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({}, {"n_clusters": "auto"}, {"bandwidth": 1.0}, {"lam": "auto"}),
+        {"init": "sparse"},
+        *({"n_neighbors": 3}, {"noise": 0.05}, {"kernel": "laplacian"}),
+        {"neighbors": KNeighborsTransformer(mode="distance", n_neighbors=5)},
+    ],
+)
+def test_equal_points_are_one_cluster(options):
+    X = np.ones((51, 2))
     with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
-        model = CDSK(3, bandwidth=1.0, random_state=0).fit(np.ones((50, 2)))
-    assert (model.labels_ == 0).all()
-    assert (model.predict(np.ones((5, 2))) == 0).all()
+        model = CDSK(**{**options, "n_clusters": 3}).fit(X)
+    one = CDSK(**{"n_clusters": 1, **options}).fit(X)
+    for found in (model, one):
+        assert (found.labels_ == 0).all()
+        assert (found.predict(X[:5]) == 0).all()
+        np.testing.assert_allclose(found.weights_, 1 / 51)
+        assert found.report().startswith("CDSK: 51 points in 1 clusters")
+
+
+@pytest.mark.parametrize("noise", [None, 0.05])
+def test_labels_and_clusters_are_two_arrays(noise):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = CDSK(2, noise=noise, random_state=0).fit(X)
+    assert not np.shares_memory(model.labels_, model.clusters_)

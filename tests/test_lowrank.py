@@ -310,8 +310,10 @@ def test_a_kernel_that_is_not_of_low_rank_is_told_of(rng, monkeypatch):
     with pytest.warns(
         ConvergenceWarning,
         match=r"300 points .* 40 components miss .* at most 5.0%.*=None, .* 0.00072 GB",
-    ):
+    ) as told:
         CDSK(2, bandwidth=2.0, approximation="lowrank", random_state=0).fit(X)
+    # of the line that called fit
+    assert {warning.filename for warning in told} == {__file__}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._explain.margins import leave_one_out
+from cdsk._explain.margins import leave_one_out, median, of_new_points
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
@@ -25,10 +25,11 @@ def problem(rng, n=80, n_clusters=3):
 def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
     X, labels, weights = problem(rng, n_clusters=n_clusters)
     K = cdsk.gaussian_gram(X.astype(dtype), 0.7)
-    found, typicality = leave_one_out(DenseKernel(K, 2), labels, weights)
+    found, typicality, unit = leave_one_out(DenseKernel(K, 2), labels, weights)
     expected, total = reference.leave_one_out(K.astype(float), labels, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(typicality * np.median(total), total, rtol=1e-12)
+    assert unit == pytest.approx(np.median(total), rel=1e-12)
+    np.testing.assert_allclose(typicality * unit, total, rtol=1e-12)
     assert (np.abs(found) <= 1).all()
 
 
@@ -36,17 +37,18 @@ def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
 def test_margins_of_a_truncated_kernel_equal_the_definition(rng, bandwidth):
     X, labels, weights = problem(rng)
     kernel = NeighbourGraph(Neighbours(X, 6)).kernel(bandwidth, 1)
-    found, typicality = leave_one_out(kernel, labels, weights)
+    found, typicality, unit = leave_one_out(kernel, labels, weights)
     expected, total = reference.leave_one_out(kernel.as_array(), labels, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_allclose(typicality * np.median(total), total, rtol=1e-12)
+    assert unit == pytest.approx(np.median(total), rel=1e-12)
+    np.testing.assert_allclose(typicality * unit, total, rtol=1e-12)
     assert (np.abs(found) <= 1).all()
 
 
 def test_margin_is_zero_where_nobody_votes():
     X = np.array([[0.0], [1.0], [1e4]])
     K = cdsk.gaussian_gram(X, 1.0)
-    margins, typicality = leave_one_out(
+    margins, typicality, _ = leave_one_out(
         DenseKernel(K, 1), np.array([0, 0, 1]), np.full(3, 1 / 3)
     )
     assert margins.tolist() == [1.0, 1.0, 0.0]
@@ -57,7 +59,7 @@ def test_a_wrong_label_has_a_negative_margin():
     X, y = make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)
     K, wrong = cdsk.gaussian_gram(X, 1.0), y.copy()
     wrong[5] = 1 - wrong[5]
-    margins, _ = leave_one_out(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
+    margins, *_ = leave_one_out(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
     assert margins[5] < -0.9
     assert np.delete(margins, 5).min() > 0
 
@@ -75,7 +77,29 @@ def test_typicality_where_most_points_are_heard_by_none():
     X = np.array([[0.0], [1.0], [1e4], [2e4], [3e4]])
     K = cdsk.gaussian_gram(X, 1.0)
     labels = np.array([0, 0, 1, 1, 1])
-    _, typicality = leave_one_out(DenseKernel(K, 1), labels, np.full(5, 0.2))
+    _, typicality, _ = leave_one_out(DenseKernel(K, 1), labels, np.full(5, 0.2))
     assert typicality.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
-    _, typicality = leave_one_out(DenseKernel(np.eye(5), 1), labels, np.full(5, 0.2))
+    _, typicality, _ = leave_one_out(DenseKernel(np.eye(5), 1), labels, np.full(5, 0.2))
     assert typicality.tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+def test_new_points_have_the_votes_of_all(rng, n_clusters):
+    votes = rng.uniform(size=(40, n_clusters))
+    votes[0] = 0.0  # nobody's
+    with np.errstate(divide="ignore"):
+        margins, typicality = of_new_points(np.log(votes), np.log(0.3))
+    second = np.sort(np.pad(votes, ((0, 0), (1, 0))), axis=1)[:, -2]
+    total = votes.sum(axis=1)
+    expected = (votes.max(axis=1) - second)[1:] / total[1:]
+    np.testing.assert_allclose(margins, np.append(0.0, expected), atol=1e-12)
+    np.testing.assert_allclose(typicality, total / 0.3, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_median_of_masses_is_that_of_copies(rng, n):
+    for _ in range(20):
+        values, times = rng.integers(0, 9, n).astype(float), rng.integers(0, 4, n)
+        times[0] += 1
+        expected = np.median(np.repeat(values, times))
+        assert median(values, times.astype(float)) == expected

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 from scipy.spatial import KDTree
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import load_breast_cancer, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -99,7 +99,7 @@ def test_rule_equals_its_definition(rng, rate, n_features):
         given = None if (m == 1).all() else m.astype(float)
         rule = module.find_noise(neighbours, labels, rate, given)
         expected = reference_marks(X, labels, rate, m)
-        np.testing.assert_array_equal(rule.marks(labels), expected)
+        np.testing.assert_array_equal(rule.marks(), expected)
         assert expected.any()
         for y in range(3):
             kept = ~expected[labels == y]
@@ -112,7 +112,7 @@ def test_of_a_normal_cluster_the_rate_is_marked(rng, rate):
     for _ in range(10):
         X = rng.standard_normal((5000, 2))
         rule = module.find_noise(Neighbours(X, K, rank=K), labels, rate)
-        share.append(rule.marks(labels).mean())
+        share.append(rule.marks().mean())
     # less by what the spread is enlarged for caution
     assert 0.65 * rate < np.mean(share) < 1.1 * rate
 
@@ -124,7 +124,7 @@ def test_of_small_normal_clusters_not_much_more_is_marked(rng, n, n_clusters):
     for _ in range(60):
         X = rng.standard_normal((len(labels), 2)) + 100.0 * labels[:, np.newaxis]
         rule = module.find_noise(Neighbours(X, K, rank=K), labels, 0.01)
-        share.append(rule.marks(labels).mean())
+        share.append(rule.marks().mean())
     assert np.mean(share) < 0.03
 
 
@@ -132,7 +132,7 @@ def test_what_is_more_even_than_chance_has_no_noise():
     grid = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1, 2)
     labels = np.zeros(len(grid), dtype=int)
     rule = module.find_noise(Neighbours(grid, K, rank=K), labels, 0.01)
-    assert not rule.marks(labels).any()
+    assert not rule.marks().any()
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,9 @@ def test_new_points_are_judged_by_the_same_thresholds(fitted, noisy):
     rng = np.random.default_rng(1)
     new = rng.uniform(-9, 18, (300, 2))
     plain = CDSK(3, **OPTIONS).fit(X).predict(new)
-    far = KDTree(X).query(new, K)[0][:, -1] > fitted.noise_.thresholds[plain]
+    distance, nearest = KDTree(X).query(new, K)
+    theirs = fitted.clusters_[nearest[:, 0]]
+    far = distance[:, -1] > fitted.noise_.thresholds[theirs]
     assert 0 < far.sum() < len(far)
     expected = np.where(far, -1, plain)
     np.testing.assert_array_equal(fitted.predict(new), expected)
@@ -193,11 +195,16 @@ def test_new_points_are_judged_by_the_same_thresholds(fitted, noisy):
 
 def test_old_points_asked_as_new_ones_are_noise_as_before(fitted, noisy):
     X, _ = noisy
-    found = fitted.predict(X)
-    votes = np.argmax(fitted.decision_function(X), axis=1)
-    same = votes == fitted.clusters_
-    assert same.mean() > 0.95
-    np.testing.assert_array_equal(found[same], fitted.labels_[same])
+    table = load_breast_cancer().data
+    how = {"representation": "standardize", "random_state": 0}
+    other = CDSK(2, noise=0.05, **how).fit(table)
+    for model, data in ((fitted, X), (other, table)):
+        votes = np.argmax(model.decision_function(data), axis=1)
+        same = votes == model.clusters_
+        assert 0.95 < same.mean() < 1.0
+        found = model.predict(data)
+        np.testing.assert_array_equal(found < 0, model.labels_ < 0)
+        np.testing.assert_array_equal(found[same], model.labels_[same])
 
 
 def test_a_point_without_votes_that_is_noise_took_no_label(recwarn):

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_wine, make_blobs
 from sklearn.exceptions import NotFittedError
 
 from cdsk import CDSK, plot
@@ -92,6 +92,47 @@ def test_principal_components_say_so(ax):
         for j, s in enumerate(share, start=1)
     ]
     assert [ax.get_xlabel(), ax.get_ylabel()] == expected
+
+
+@pytest.mark.parametrize("view", ["standardize", "normal_scores"])
+def test_points_are_drawn_as_they_were_represented(ax, view):
+    X = blobs(5) * [1, 10, 100, 1, 1]
+    model = CDSK(3, representation=view, random_state=0).fit(X)
+    plot.scatter(model, X, ax=ax)
+    Z = model.representation_.transform(X)
+    left, values, _ = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
+    words = {"standardize": "standardised", "normal_scores": "as normal scores"}
+    for j, label in enumerate([ax.get_xlabel(), ax.get_ylabel()]):
+        share = values[j] ** 2 / np.sum(values**2)
+        assert label == f"principal component {j + 1} ({share:.0%}, {words[view]})"
+        drawn = np.concatenate([c.get_offsets()[:, j] for c in ax.collections])
+        expected = np.abs(left[:, j] * values[j])
+        np.testing.assert_allclose(np.sort(np.abs(drawn)), np.sort(expected))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_whitened_points_are_drawn_by_their_own_components(ax, m):
+    X = blobs(5)
+    how = {"representation": "whiten", "n_components": m}
+    model = CDSK(3, random_state=0, **how).fit(X)
+    plot.scatter(model, X, ax=ax)
+    Z = model.representation_.transform(X)
+    expected = np.column_stack([Z[:, 0], Z[:, 1] if m > 1 else model.weights_])
+    drawn = np.concatenate([c.get_offsets() for c in ax.collections])
+    np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(expected, axis=0))
+    second = "whitened principal component 2" if m > 1 else "weight"
+    labels = [ax.get_xlabel(), ax.get_ylabel()]
+    assert labels == ["whitened principal component 1", second]
+
+
+def test_planar_points_stay_in_their_own_coordinates(ax):
+    X = blobs(2) * [1.0, 50.0]
+    model = CDSK(3, random_state=0).fit(X)
+    assert model.representation_.view == "standardize"
+    plot.scatter(model, X, ax=ax)
+    drawn = np.concatenate([c.get_offsets() for c in ax.collections])
+    np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(X, axis=0))
+    assert ax.get_xlabel() == "feature 1"
 
 
 def test_one_feature_against_the_weights(ax):
@@ -397,6 +438,34 @@ def test_choice_shows_curves_and_agreement(fitted, ax):
     assert "-0.00" not in written
     found = np.array([float(text) for text in written])
     np.testing.assert_allclose(found, tried.agreement.ravel(), rtol=0, atol=0.00501)
+
+
+def test_choice_shows_the_scores_of_the_views(ax):
+    X = load_wine().data
+    model = CDSK(3, random_state=0).fit(X)
+    scores = model.representation_.scores
+    assert list(scores) == ["standardize", "normal_scores"]
+    plot.choice(model, ax=ax)
+    bars = ax.containers[0].patches
+    widths = [bar.get_width() / len(model.choice_.names) for bar in bars]
+    np.testing.assert_allclose(widths, list(scores.values()))
+    ticks = zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)
+    labels = {tick.get_text(): height for tick, height in ticks}
+    written = {t.get_position()[1]: t.get_text().strip() for t in ax.texts}
+    names = ("standardised", "as normal scores")
+    for (view, score), name, bar in zip(scores.items(), names, bars, strict=True):
+        height = bar.get_y() + bar.get_height() / 2
+        is_chosen = view == model.representation_.view
+        assert labels[name] == pytest.approx(height)
+        assert written[labels[name]] == f"{score:.3f}" + ", chosen" * is_chosen
+        colour = _common.DARK if is_chosen else _common.GREY
+        np.testing.assert_array_equal([bar.get_facecolor()], to_rgba_array(colour))
+        assert 1.0 < height < ax.get_ylim()[1]
+    figure = plot.overview(model, X)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert any(title.endswith("Choice of view and kernel") for title in titles)
+    one = CDSK(3, representation="standardize", random_state=0).fit(X)
+    assert not plot.choice(one, ax=Figure().add_subplot()).containers
 
 
 def test_a_cluster_is_ordered_from_one_end_to_the_other(rng):

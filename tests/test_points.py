@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows of the data and points of a fit."""
 
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK, select_lambda
@@ -165,14 +169,57 @@ def test_equal_rows_have_equal_labels(repeated):
         assert len(set(model.labels_[inverse.ravel() == point])) == 1
 
 
-def test_a_row_without_a_weight_has_the_label_of_the_nearest():
-    X = np.vstack([make_blobs(60, centers=[[0, 0], [9, 9]], random_state=0)[0], [8, 8]])
-    weights = np.append(np.ones(60), 0.0)
-    model = CDSK(2, random_state=0).fit(X, sample_weight=weights)
-    alone = CDSK(2, random_state=0).fit(X[:-1])
-    np.testing.assert_array_equal(model.labels_[:-1], alone.labels_)
-    nearest = np.argmin(np.linalg.norm(X[:-1] - X[-1], axis=1))
-    assert model.labels_[-1] == model.labels_[nearest]
+@pytest.mark.parametrize("noise", [None, 0.01])
+@pytest.mark.parametrize("how", [{}, {"bandwidth": 1.0}, {"kernel": "laplacian"}])
+def test_rows_without_a_weight_are_judged_as_new_points(repeated, how, noise):
+    X, times = repeated[0].copy(), repeated[1]
+    none = times == 0
+    far = np.flatnonzero(none)[0]
+    X[far] = 1e6
+    options = {"noise": noise, "random_state": 0, **how}
+    model = CDSK(3, **options).fit(X, sample_weight=times)
+    alone = CDSK(3, **options).fit(X[~none], sample_weight=times[~none])
+    for name in ("labels_", "clusters_", "margins_", "typicality_", "weights_"):
+        ours, theirs = getattr(model, name)[~none], getattr(alone, name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of no similarity to any point
+        np.testing.assert_array_equal(model.labels_[none], alone.predict(X[none]))
+    assert model.labels_[far] == (-1 if noise else model.clusters_[far])
+    assert model.typicality_[far] == 0.0
+    assert not np.isin(np.flatnonzero(none), model.strays_).any()
+
+
+def test_margins_without_a_weight_are_those_of_the_votes_of_all(repeated):
+    X, _ = repeated
+    times = np.random.default_rng(1).choice([0, 1, 1, 1, 2, 4], size=len(X))
+    none = times == 0
+    model = CDSK(3, bandwidth=1.5, random_state=0).fit(X, sample_weight=times)
+    K = np.exp(-np.sum((X[:, np.newaxis] - X) ** 2, axis=-1) / (2 * 1.5**2))
+    members = model.clusters_ == np.arange(3)[:, np.newaxis]
+    votes = K @ (members * model.weights_ * times).T
+    total = votes.sum(axis=1)
+    lowest, second, first = np.sort(votes, axis=1).T
+    expected = (first - second) / total
+    np.testing.assert_allclose(model.margins_[none], expected[none], atol=1e-9)
+    # all but one of the copies of a row vote for it
+    others = np.repeat(total - model.weights_, times)
+    expected = total / np.median(others)
+    np.testing.assert_allclose(model.typicality_[none], expected[none], rtol=1e-9)
+    assert lowest.max() > 0
+
+
+def test_a_row_without_a_weight_that_equals_a_point_is_this_point():
+    """What the votes say of it may be something else."""
+    X, _ = make_moons(300, noise=0.25, random_state=0)
+    model = CDSK(2, random_state=0).fit(X)
+    assert (model.predict(X) != model.labels_).any()
+    weights = np.append(np.ones(300), np.zeros(300))
+    copies = CDSK(2, random_state=0).fit(np.tile(X, (2, 1)), sample_weight=weights)
+    for name in ("labels_", "margins_", "typicality_"):
+        first, second = np.split(getattr(copies, name), 2)
+        np.testing.assert_array_equal(first, second)
+        np.testing.assert_array_equal(first, getattr(model, name))
 
 
 def test_the_similarity_of_rows_has_the_eigenvectors_of_the_embedding(repeated):
@@ -278,9 +325,7 @@ def test_margins_of_masses_are_those_of_copies():
     found = leave_one_out(merged, labels, weights, masses)
     expected = leave_one_out(copied, labels[rows], weights[rows])
     np.testing.assert_allclose(found[0][rows], expected[0], atol=1e-12)
-    ratio = found[1][rows] / expected[1]  # the median of an even number lies between
-    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
-    np.testing.assert_allclose(ratio[0], 1.0, rtol=0.1)
+    np.testing.assert_allclose(found[1][rows], expected[1], rtol=1e-12)
 
 
 def test_votes_of_partitions_count_masses():
@@ -310,6 +355,10 @@ def test_votes_of_partitions_count_masses():
         (np.append(np.ones(59), 1e-9), "differ by a factor of 1e.06 at most"),
         (np.full(60, 1e300), "between 1e-100 and 1e100"),
         (np.eye(60)[0], "must not be zero for all rows but one; got 1"),
+        (np.array(["1"] * 60, dtype=object), "got shape .* dtype object"),
+        (np.array([1j] * 60, dtype=object), "sample_weight must hold numbers; got 1j"),
+        (np.array([None] * 60), "finite and not negative; got nan"),
+        (np.ma.masked_less(np.arange(60), 3), "must not be a masked array"),
     ],
 )
 def test_bad_weights(weights, message):
@@ -317,6 +366,17 @@ def test_bad_weights(weights, message):
     for use in (CDSK(2).fit, lambda X, **how: select_lambda(X, 2, **how)):
         with pytest.raises(ValueError, match=message):
             use(X, sample_weight=weights)
+
+
+def test_numbers_in_an_array_of_objects_are_weights(repeated):
+    X, times = repeated
+    objects = np.array([Fraction(int(t)) if t > 2 else int(t) for t in times])
+    assert objects.dtype == object
+    ours, theirs = (
+        CDSK(3, random_state=0).fit(X, sample_weight=weights).weights_
+        for weights in (objects, times)
+    )
+    np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("light", [0.03, 1e-5])
@@ -345,10 +405,19 @@ def test_masses_leave_the_steps_of_the_weight_step_quick():
     assert np.linalg.eigvalsh(kernel.as_array())[0] > -1e-2 * kernel.diagonal[0]
 
 
-def test_one_different_row_with_a_weight_is_too_few():
-    X = np.array([[0.0], [0.0], [1.0], [2.0]])
-    with pytest.raises(ValueError, match="two different rows whose sample_weight"):
-        CDSK(2).fit(X, sample_weight=[1, 1, 0, 0])
+def test_one_different_row_with_a_weight_is_one_cluster():
+    X = np.array([[0.0], [0.0], [1.0], [2.0], [0.0]])
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
+        model = CDSK(2).fit(X, sample_weight=[1, 2, 0, 0, 1])
+    assert not model.labels_.any()
+    np.testing.assert_allclose(model.weights_, [0.25, 0.25, 0, 0, 0.25])
+    assert model.report().startswith("CDSK: 4 points in 1 clusters")
+
+
+def test_equal_rows_take_no_matrix_of_all_pairs():
+    model = CDSK(1, random_state=0).fit(np.ones((10**6, 2)))
+    assert not model.labels_.any()
+    np.testing.assert_allclose(model.weights_, 1e-6)
 
 
 def test_the_heaviest_cluster_counts_weights_of_rows():

@@ -102,6 +102,54 @@ def test_weights(model):
     assert f"effective number {effective:.1f}; lam 0.2 asks for at least 28" in text
 
 
+def figures(model):
+    """Every number of the report but those of rows, which copies have others of."""
+    text = re.sub(r"^ *(Outliers)? *Least typical: [^;]*;", "", model.report(), flags=8)
+    found = []
+    for line in text.split("\n"):
+        is_cluster = re.match(r" {13}[ \d]\d +\S+ +\S+% ", line)
+        numbers = re.findall(r"\d+(?:\.\d+)?(?:e[-+]\d+)?%?", line)
+        found += numbers[:4] if is_cluster else numbers
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"noise": 0.05},
+        {"bandwidth": 1.0},
+        {"n_clusters": 12, "bandwidth": "local"},
+        {"kernel": "laplacian", "lam": 0.5},
+    ],
+)
+def test_a_weight_is_a_number_of_rows(options):
+    """Every figure is that of a fit of copies; rows of weight 0 are none."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([blobs(200), rng.uniform(-9, 9, (40, 3)), [[500.0] * 3]])
+    times = rng.integers(0, 5, len(X))
+    times[-1] = 1  # a cluster of its own, or noise
+    options = {"n_clusters": 4, "random_state": 0, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weighted = CDSK(**options).fit(X, sample_weight=times)
+        copied = CDSK(**options).fit(np.repeat(X, times, axis=0))
+    assert len(figures(weighted)) > 35
+    assert figures(weighted) == figures(copied)
+    assert weighted.report().startswith(f"CDSK: {times.sum()} points in ")
+    rows = np.array(re.findall(r"(\d+) \(\d\.\d\d\)", words(weighted, "Outliers")))
+    assert times[rows.astype(int)].all()
+
+
+def test_weights_that_are_no_whole_numbers():
+    X = blobs()
+    model = CDSK(3, random_state=0).fit(X, sample_weight=np.full(len(X), 0.0125))
+    assert model.report().startswith("CDSK: 1.5 points in 3 clusters\n")
+    assert "by the weights of 120 different ones" in words(model, "Data")
+    assert "of 1.5 points carry weight (" in words(model, "Weights")
+    assert "asks for at least 24 different ones" in words(model, "Weights")
+    assert " 0.5 " in section(model, "Clusters")[-1]
+
+
 def test_convergence_and_eigenvalues(model):
     history = model.history_
     assert words(model, "Convergence") == (
@@ -172,6 +220,10 @@ def test_small_clusters_are_told(model):
         labels[:] = np.repeat([0, 1, 2], [size, 70, 70 - size])
         text = words(changed(model, clusters_=labels), "Warnings")
         assert ("below a tenth of the mean size" in text) == told
+    # five rows, that are as many as their weights say
+    counts = np.where(labels == 0, 0.9, 1.0)
+    text = words(changed(model, clusters_=labels, sample_weight_=counts), "Warnings")
+    assert "Cluster 0 below a tenth of the mean size" in text
 
 
 @pytest.mark.parametrize(

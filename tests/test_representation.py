@@ -1,9 +1,13 @@
 """Views against an SVD, SciPy and scikit-learn, and the choice among them."""
 
+import tracemalloc
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import norm, rankdata
 from sklearn.datasets import load_iris, load_wine, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
@@ -469,9 +473,57 @@ def test_given_bandwidth_or_kernel_means_the_data_as_they_are():
 
 
 @pytest.mark.parametrize("view", ["auto", *VIEWS])
-def test_equal_points_are_refused_in_the_same_words(view):
-    with pytest.raises(ValueError, match="all points are equal"):
-        CDSK(2, representation=view).fit(np.ones((200, 80)))
+def test_equal_points_are_one_cluster_in_every_view(view):
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
+        model = CDSK(2, representation=view).fit(np.ones((200, 80)))
+    assert not model.labels_.any()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_new_points_are_checked(rng, view):
+    X = rng.normal(size=(60, 4))
+    found = Representation.fit(X, view)
+    np.testing.assert_array_equal(found.transform(X.tolist()), found.of_checked(X))
+    whole = np.arange(8).reshape(2, 4)
+    expected = found.of_checked(whole.astype(float))
+    np.testing.assert_array_equal(found.transform(whole), expected)
+    hole = X.copy()
+    hole[3, 2] = np.nan
+    for wrong, message in (
+        (X[:, :3], "X has 3 features, but the representation is that of 4 features"),
+        (hole, r"Input X contains NaN at row 3, column 2 \(1 in all\)"),
+        ([["a"] * 4], "X must hold numbers only; got 'a' at row 0"),
+        (X[0], "Expected 2D array"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            found.transform(wrong)
+
+
+@pytest.mark.parametrize("view", VIEWS[1:])
+def test_room_for_copies_is_asked_before_they_are_made(rng, view, monkeypatch):
+    """And about as much as is taken."""
+    X, asked = rng.normal(size=(4000, 50)), []
+    found = Representation.fit(X, view)
+
+    def peak_of(run):
+        tracemalloc.start()
+        run()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    def refuse(n_bytes, *words):
+        raise MemoryError
+
+    def refused(run):
+        with pytest.raises(MemoryError):
+            run()
+
+    for run in (partial(Representation.fit, X, view), partial(found.transform, X)):
+        monkeypatch.setattr(_views, "check_memory", lambda n, *words: asked.append(n))
+        assert 0.8 < peak_of(run) / asked.pop() < 1.3
+        monkeypatch.setattr(_views, "check_memory", refuse)
+        assert peak_of(partial(refused, run)) < 0.5 * X.nbytes
 
 
 @pytest.mark.parametrize("view", ["yes", "", True, 3, None, ["raw"]])

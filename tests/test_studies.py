@@ -160,6 +160,6 @@ def test_noise(folder, monkeypatch, capsys):
     # our own rule as the study calls it is that of a fit
     data = study.Data(few[0][1], 3)
     rule = study.noise.find_noise(data.neighbours(12), data.labels, 0.01)
-    marks = rule.marks(data.labels)
+    marks = rule.marks()
     assert marks.any()
     np.testing.assert_array_equal(study.ours(data, 0.01), marks)

@@ -22,7 +22,7 @@ from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
 from cdsk._choices.n_clusters import CountChoice, choose_count, default_candidates
 from cdsk._choices.partition import Choice, choose
 from cdsk._choices.representation import Representation, represent
-from cdsk._explain.margins import leave_one_out
+from cdsk._explain.margins import leave_one_out, of_new_points
 from cdsk._explain.noise import NEIGHBOUR, NoiseRule, find_noise
 from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
@@ -184,8 +184,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         How ``n_clusters_`` was chosen, and its runner-up, if it was "auto".
     n_different_ : int
         Number of different rows that have a weight; of a precomputed kernel, of rows.
+    sample_weight_ : ndarray of shape (n_samples,)
+        How many times each row counts, 1 where nothing else was said.
     weights_ : ndarray of shape (n_samples,)
-        Kernel weights; times ``sample_weight``, if there are any, their sum is 1.
+        Kernel weights; times ``sample_weight_`` their sum is 1.
     support_ : ndarray of shape (n_support,)
         Indices of the points with positive weight.
     strays_ : ndarray of shape (n_strays,)
@@ -265,6 +267,7 @@ class CDSK(ClusterMixin, BaseEstimator):
     n_clusters_: int
     n_different_: int
     count_choice_: CountChoice | None
+    sample_weight_: NDArray[np.float64]
     weights_: NDArray[np.float64]
     support_: NDArray[np.intp]
     strays_: NDArray[np.intp]
@@ -351,8 +354,10 @@ class CDSK(ClusterMixin, BaseEstimator):
             Present for the scikit-learn API.
         sample_weight : array-like of shape (n_samples,), default=None
             How many times each row counts, in whole or broken numbers; None means
-            once. A row of weight 0 takes no part in the fit; it has the label of the
-            nearest point that does.
+            once. A row of weight 0 takes no part in the fit and is judged as a new
+            point is: its label is that of ``predict``, its margin and typicality are
+            those of the votes of all points. Its rows of ``embedding_`` and
+            ``bandwidth_`` are those of the nearest point.
 
         Returns
         -------
@@ -375,7 +380,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         points = self._represent_and_count(points, X, rng, n_threads, progress)
         n_clusters = min(self.n_clusters_, points.n_different)
         # where every cluster is one point there is nothing to learn
-        only_copies = n_clusters < self.n_clusters_ or len(points) == n_clusters
+        only_copies = points.n_different <= self.n_clusters_
         max_iter = 0 if only_copies else self.max_iter
 
         masses = points.relative_masses
@@ -455,23 +460,23 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         progress.stage("margins")
         of_rows = points.to_rows
-        self.clusters_ = self.labels_ = of_rows(labels)
+        self.clusters_ = of_rows(labels)
+        self.labels_ = self.clusters_.copy()
         self.noise_ = None
         if self.noise:
             neighbours = Neighbours(
                 *(points.X, NEIGHBOUR), rank=NEIGHBOUR, n_threads=n_threads
             )
             self.noise_ = find_noise(neighbours, labels, self.noise, masses)
-            is_noise = of_rows(self.noise_.marks(labels))
-            self.labels_ = np.where(is_noise, -1, self.clusters_)
-        self.weights_ = of_rows(points.per_copy(fit.weights))
-        if sample_weight is not None:
-            self.weights_[sample_weight == 0] = 0.0
+            self.labels_[of_rows(self.noise_.marks())] = -1
+        self.sample_weight_ = points.counts.copy()
+        has_weight = self.sample_weight_ > 0
+        self.weights_ = of_rows(points.per_copy(fit.weights)) * has_weight
         self.support_ = np.flatnonzero(self.weights_)
-        self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray))
+        self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray) & has_weight)
         self.embedding_ = of_rows(fit.embedding.vectors.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
-        margins, typicality = leave_one_out(kernel, labels, fit.weights, masses)
+        margins, typicality, unit = leave_one_out(kernel, labels, fit.weights, masses)
         self.margins_, self.typicality_ = of_rows(margins), of_rows(typicality)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
@@ -495,7 +500,22 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_different_ = points.n_different
         points.X = None  # the candidate has it
         self._points = points
+        if len(points.lost):
+            total = 1.0 if masses is None else np.sum(fit.weights * masses)
+            self._judge_lost(X, np.log(unit / total), n_threads)
         return self
+
+    def _judge_lost(self, X, log_unit, n_threads):
+        """Judge rows of the fit that have no weight as new points are."""
+        for part in parts_of_rows(X):
+            rows = self._points.lost[part]
+            new = self.representation_.of_checked(X[rows], n_threads)
+            votes = self._votes.log_votes(new, n_threads)
+            clusters, labels, _ = self._judged(votes, new, n_threads)
+            self.clusters_[rows], self.labels_[rows] = clusters, labels
+            self.margins_[rows], self.typicality_[rows] = of_new_points(votes, log_unit)
+            if rows[-1] == self._points.lost[-1]:
+                break
 
     def fit_predict(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -534,16 +554,12 @@ class CDSK(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_new,)
         """
         check_is_fitted(self, "labels_")
-        heaviest = self._points.heaviest(self.clusters_, self.weights_)
         n_threads = resolve_n_threads(self.n_threads)
         lost = 0
 
         def label(votes, part):
             nonlocal lost
-            alone = np.isneginf(votes.max(axis=1))
-            labels = np.where(alone, heaviest, np.argmax(votes, axis=1))
-            if self.noise_ is not None:
-                labels[self.noise_.marks_new(part, labels, n_threads)] = -1
+            _, labels, alone = self._judged(votes, part, n_threads)
             lost += np.count_nonzero(alone & (labels >= 0))
             return labels
 
@@ -556,6 +572,17 @@ class CDSK(ClusterMixin, BaseEstimator):
                 stacklevel=2,
             )
         return labels
+
+    def _judged(self, log_votes, new, n_threads):
+        """Clusters and labels of new points, and which of them nobody votes for."""
+        alone = np.isneginf(log_votes.max(axis=1))
+        clusters = np.argmax(log_votes, axis=1)
+        if alone.any():
+            clusters[alone] = self._points.heaviest(self.clusters_, self.weights_)
+        labels = clusters.copy()
+        if self.noise_ is not None:
+            labels[self.noise_.marks_new(new, n_threads)] = -1
+        return clusters, labels, alone
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
@@ -713,7 +740,7 @@ class CDSK(ClusterMixin, BaseEstimator):
                 if not checked:
                     first = rows.start == 0
                     part = self._check_data(part, reset=False if first else None)
-                part = self.representation_.transform(part, n_threads)
+                part = self.representation_.of_checked(part, n_threads)
                 values = function(self._votes.log_votes(part, n_threads), part)
             if found is None:
                 shape = n, *values.shape[1:]
@@ -727,29 +754,18 @@ class CDSK(ClusterMixin, BaseEstimator):
         if self.kernel in GIVEN:
             return Points.as_given(X, sample_weight)
         points = Points.distinct(X, sample_weight)
-        if len(points) == 1:  # of which there are no distances
-            if len(points.rows) < len(X):
-                raise ValueError(
-                    "X must hold two different rows whose sample_weight is not 0; got "
-                    "one."
-                )
-            points = Points.as_given(X, sample_weight)
-            points.n_different = 1
-        return points
+        return points if len(points) > 1 else points.halved()
 
     def _in_order(self, points, X, n_threads):
         """The points as they are represented, near ones together."""
         if self.kernel in GIVEN:
             return points
         representation = self.representation_
-        n_different = points.n_different
-        points = points.near_together(representation.transform(points.X, n_threads))
-        points.n_different = n_different
-        lost = np.flatnonzero(points.point_of < 0)
-        if len(lost):
-            new = representation.transform(X[lost], n_threads)
-            nearest, _ = PointSearch(points.X).nearest_to(new, 1, n_threads)
-            points.adopt(lost, nearest[:, 0])
+        points = points.near_together(representation.of_checked(points.X, n_threads))
+        if len(points.lost):
+            new = representation.of_checked(X[points.lost], n_threads)
+            nearest, distances = PointSearch(points.X).nearest_to(new, 1, n_threads)
+            points.adopt(nearest[:, 0], distances[:, 0])
         return points
 
     def _represent_and_count(self, points, X, rng, n_threads, progress):
@@ -792,16 +808,21 @@ class CDSK(ClusterMixin, BaseEstimator):
         )
 
     def _candidates(self, X, rng, n_threads, progress, masses=None):
+        bandwidth, neighbors = self.bandwidth, self.neighbors
+        if self.kernel not in GIVEN and len(X) == 2 and (X[0] == X[1]).all():
+            # one point, halved: nothing is to be searched for, any scale will do
+            neighbors = None
+            bandwidth = 1.0 if bandwidth == "auto" else bandwidth
         return find_candidates(
             X,
             kernel=self.kernel,
             kernel_params=self.kernel_params,
             psd=self.psd,
-            bandwidth=self.bandwidth,
+            bandwidth=bandwidth,
             n_neighbors=self.n_neighbors,
             n_clusters=self.n_clusters_,
             n_features=self.representation_.n_varying,
-            neighbors=self.neighbors,
+            neighbors=neighbors,
             progress=progress.listener(LongSearch(progress.say)),
             approximation=self.approximation,
             n_components=self.n_components,

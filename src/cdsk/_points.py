@@ -33,6 +33,8 @@ class Points:
         Those of the rows; None: 1 for each.
     n_different : int
         How many of the points are different, as far as that is known.
+    lost : ndarray of shape (n_lost,)
+        Rows without a weight that equal no point: they are judged as new ones.
     """
 
     def __init__(self, X, row_of, point_of, weights=None):
@@ -41,6 +43,7 @@ class Points:
         self.point_of = point_of
         self.weights = weights
         self.n_different = len(row_of)
+        self.lost = np.flatnonzero(point_of < 0)
         self.masses = None
         if weights is not None or len(row_of) < len(point_of):
             inside = point_of >= 0
@@ -53,6 +56,19 @@ class Points:
         """The rows as they are."""
         rows = np.arange(X.shape[0], dtype=np.int32)
         return cls(X, rows, rows, weights)
+
+    def halved(self):
+        """One point, of which there are no distances, as two that are equal.
+
+        The rows that have a weight, two at least, are theirs in turn.
+        """
+        inside = np.flatnonzero(self.point_of >= 0)
+        point_of = self.point_of.copy()
+        point_of[inside] = np.arange(len(inside)) % 2
+        row_of = inside[:2].astype(np.int32)
+        points = Points(np.repeat(self.X, 2, axis=0), row_of, point_of, self.weights)
+        points.n_different = 1
+        return points
 
     @classmethod
     def distinct(cls, X, weights=None):
@@ -77,11 +93,17 @@ class Points:
         place[order] = np.arange(len(X))
         place[-1] = -1  # of a row that is no point
         row_of, point_of = self.row_of[order], place[self.point_of]
-        return Points(X[order], row_of, point_of, self.weights)
+        points = Points(X[order], row_of, point_of, self.weights)
+        points.n_different = self.n_different
+        return points
 
-    def adopt(self, rows, points):
-        """Let rows without a weight be told what is known of some points."""
-        self.point_of[rows] = points
+    def adopt(self, nearest, distances):
+        """Let lost rows be told what is known of the points nearest to them.
+
+        Those at no distance are found.
+        """
+        self.point_of[self.lost] = nearest
+        self.lost = self.lost[distances > 0]
 
     def __len__(self):
         return len(self.row_of)
@@ -113,16 +135,17 @@ class Points:
 
     def heaviest(self, labels, weights):
         """The cluster whose rows have the largest weights together."""
-        if self.weights is not None:
-            weights = weights * self.weights
-        return int(np.argmax(np.bincount(labels, weights)))
+        return int(np.argmax(np.bincount(labels, weights * self.counts)))
+
+    @property
+    def counts(self):
+        """How many times each row counts."""
+        return np.ones(len(self.point_of)) if self.weights is None else self.weights
 
     @property
     def rows(self):
         """The rows that have a weight."""
-        if self.weights is None:
-            return np.arange(len(self.point_of))
-        return np.flatnonzero(self.weights)
+        return np.flatnonzero(self.counts)
 
     def between_rows(self, K):
         """The matrix of values between rows from that of K_ij m_i m_j."""
@@ -149,8 +172,7 @@ class Points:
         return self._shares(self.masses) * self.to_rows(columns)
 
     def _shares(self, masses):
-        weights = 1.0 if self.weights is None else self.weights
-        return np.sqrt(weights / self.to_rows(masses))[:, np.newaxis]
+        return np.sqrt(self.counts / self.to_rows(masses))[:, np.newaxis]
 
 
 def first_of_equal_rows(X):

@@ -128,13 +128,21 @@ def check_sample_weight(sample_weight, X, is_given):
     if sample_weight is None:
         return None
     n = X.shape[0]
+    if np.ma.isMaskedArray(sample_weight):
+        raise ValueError(
+            "sample_weight must not be a masked array, of whose hidden numbers it is "
+            "not known what they mean; got one. Expected 0 for rows that do not count."
+        )
     weights = np.asarray(sample_weight)
-    if weights.shape != (n,) or weights.dtype.kind not in "biuf":
+    # float() would read numbers from text
+    kind, cells = weights.dtype.kind, weights.ravel()
+    is_text = kind == "O" and any(isinstance(cell, str) for cell in cells)
+    if weights.shape != (n,) or kind not in "biufO" or is_text:
         raise ValueError(
             f"sample_weight must hold a number for each of the {n} rows of X; got "
             f"shape {weights.shape} and dtype {weights.dtype}."
         )
-    weights = weights.astype(np.float64)
+    weights = _as_floats(weights, "sample_weight", "hold numbers").copy()
     if not (np.isfinite(weights) & (weights >= 0)).all():
         wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(f"sample_weight must be finite and not negative; got {wrong}.")
@@ -208,7 +216,7 @@ def check_random_state(random_state):
 def check_extent(X):
     """Refuse data whose squared distances are no ordinary numbers."""
     largest = _LARGEST / np.sqrt(X.shape[1])
-    size = float(np.abs(X).max())
+    size = max(float(X.max()), -float(X.min()))
     if size > largest:
         raise ValueError(
             f"X must hold coordinates of magnitude {largest:.1e} at most, so that "

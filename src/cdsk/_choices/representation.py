@@ -31,9 +31,10 @@ from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._linalg.dense import largest_eigenpairs
 from cdsk._nearest import order_points
+from cdsk._runtime import check_memory
 from cdsk._steps.eigen import ROUGH
 from cdsk._steps.spectral import spectral_partition
-from cdsk._validation import check_choice, check_extent, check_integer
+from cdsk._validation import check_choice, check_extent, check_integer, check_points
 
 VIEWS = ("raw", "standardize", "normal_scores", "whiten")
 
@@ -116,6 +117,8 @@ class Representation:
         """
         if view != "raw":
             check_extent(X)
+        # centred ones; two for components, and for ranks values and scores
+        _check_room(X.size * (2 if view in ("whiten", "normal_scores") else 1))
         # data that are too large are refused where squares are needed
         with np.errstate(over="ignore", invalid="ignore"):
             mean, spread = _moments(X, masses)
@@ -136,18 +139,36 @@ class Representation:
 
     def transform(self, X, n_threads=1):
         """X in this representation, in its own dtype."""
+        X = check_points(X)
+        if self.spread is not None and X.shape[1] != len(self.spread):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the representation is that of "
+                f"{len(self.spread)} features; expected as many."
+            )
+        return self.of_checked(X, n_threads)
+
+    def of_checked(self, X, n_threads=1):
+        """``transform`` of points that have been checked."""
         if self.directions is not None:
+            d, m = self.directions.shape
+            _check_room(len(X) * (d + max(d, 2 * m)))
             # not by BLAS, which would round a point alone otherwise than one among many
             centred = np.ascontiguousarray((X - self.mean).T)
             whitened = combine(self.directions, centred, n_threads)
             return np.ascontiguousarray(whitened.T, dtype=X.dtype)
         if self.scale is None:
             return X
-        found = (X - self.mean) / self.scale
+        _check_room(X.size)
+        found = X - self.mean
+        found /= self.scale
         for j, ranks in enumerate(self.ranks):
             if ranks is not None:
                 found[:, j] = _between(X[:, j], *ranks, self.scale[j])
         return np.ascontiguousarray(found, dtype=X.dtype)
+
+
+def _check_room(n_numbers):
+    check_memory(8 * n_numbers, "A view of the data", "Use fewer points.")
 
 
 def check_representation(representation, n_components, rank=False):
@@ -254,7 +275,7 @@ def _seen(X, masses, n_clusters, views, n_threads):
     """The points in every view, by name; whitenings that cannot be are left out."""
     how = {"masses": masses, "n_threads": n_threads}
     seen = {
-        view: Representation.fit(X, view, **how).transform(X, n_threads)
+        view: Representation.fit(X, view, **how).of_checked(X, n_threads)
         for view in views
         if view in VIEWS
     }
@@ -263,7 +284,7 @@ def _seen(X, masses, n_clusters, views, n_threads):
     tried = [m for m in tried if _whiten(m) in views]
     if tried:
         largest = Representation.fit(X, "whiten", n_components=tried[-1], **how)
-        whitened = largest.transform(X, n_threads)
+        whitened = largest.of_checked(X, n_threads)
         # components are ordered, so the first m of them are the whitening to m
         found = largest.n_components or 0
         seen |= {_whiten(m): whitened[:, :m] for m in tried if m <= found}

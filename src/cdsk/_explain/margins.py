@@ -12,10 +12,11 @@ typicality, whatever its margin: the few votes it gets may all be for one cluste
 """
 
 import numpy as np
+from scipy.special import logsumexp
 
 
 def leave_one_out(kernel, labels, weights, masses=None):
-    """Margin and typicality of every point.
+    """Margin and typicality of every point, and the unit of the latter.
 
     Margins are between -1 and 1, and 0 where no other point votes. With ``masses`` m
     the kernel is K_ij m_i m_j, and all copies of a point but one vote for it.
@@ -34,13 +35,31 @@ def leave_one_out(kernel, labels, weights, masses=None):
     votes[labels, points] = 0.0
     margins = (own - votes.max(axis=0)) / np.where(total > 0, total, 1.0)
     # more than half of the points may be heard by none
-    unit = _median(total, masses) or total.max() or 1.0
-    return margins, total / unit
+    unit = median(total, masses) or total.max() or 1.0
+    return margins, total / unit, unit
 
 
-def _median(values, masses):
+def of_new_points(log_votes, log_unit):
+    """The same of points that have no vote, by those of all points for them (m, c).
+
+    Their label is that of the largest vote.
+    """
+    total = logsumexp(log_votes, axis=1)
+    ordered = np.sort(log_votes, axis=1)[:, ::-1]
+    shares = np.exp(ordered - np.where(np.isneginf(total), 0.0, total)[:, np.newaxis])
+    margins = shares[:, 0] - (shares[:, 1] if shares.shape[1] > 1 else 0.0)
+    return margins, np.exp(total - log_unit)
+
+
+def median(values, masses=None):
+    """The median of values that count as much as their masses, 1 if they are None."""
     if masses is None:
         return np.median(values)
     order = np.argsort(values)
+    order = order[masses[order] > 0]
     below = np.cumsum(masses[order])
-    return values[order[np.searchsorted(below, 0.5 * below[-1])]]
+    # where a half ends between two values it is their mean, as for any copies
+    sides = [
+        np.searchsorted(below, 0.5 * below[-1], side) for side in ("left", "right")
+    ]
+    return np.mean(values[order[sides]])

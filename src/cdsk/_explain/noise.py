@@ -62,20 +62,25 @@ class NoiseRule:
     n_neighbors: int
     _log_thresholds: NDArray[np.float64]
     _neighbours: Any
+    _labels: NDArray[np.int64]
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
         """As distances."""
         return np.exp(self._log_thresholds)
 
-    def marks(self, labels):
-        """Whether the points of the fit, which have these labels, are noise."""
-        return _logarithms(self._neighbours.scales) > self._log_thresholds[labels]
+    def marks(self):
+        """Whether the points of the fit are noise."""
+        return _logarithms(self._neighbours.scales) > self._log_thresholds[self._labels]
 
-    def marks_new(self, new, labels, n_threads):
-        """The same for new points; those that old ones equal are judged as these."""
+    def marks_new(self, new, n_threads):
+        """The same for new points, by the thresholds for those nearest to them.
+
+        So a point of the fit is judged as it was, whatever the votes say of it.
+        """
+        nearest = self._neighbours.nearest_to(new, 1, n_threads)[0][:, 0]
         scales = self._neighbours.scales_of(new, n_threads)
-        return _logarithms(scales) > self._log_thresholds[labels]
+        return _logarithms(scales) > self._log_thresholds[self._labels[nearest]]
 
 
 def find_noise(neighbours, labels, rate, masses=None):
@@ -89,7 +94,7 @@ def find_noise(neighbours, labels, rate, masses=None):
     masses = np.ones(n) if masses is None else masses
     logarithms = _logarithms(neighbours.scales)
     thresholds = _thresholds(logarithms, labels, rate, masses, k, n_features)
-    return NoiseRule(float(rate), k, thresholds, neighbours)
+    return NoiseRule(float(rate), k, thresholds, neighbours, labels)
 
 
 def _logarithms(distances):

@@ -2,12 +2,15 @@
 """A fitted model -> a summary in words: what was chosen and why, and what to trust.
 
 Everything is read from the fitted attributes; nothing is computed anew from the data.
-Points and features are named by their row and column number, from 0.
+Points and features are named by their row and column number, from 0. A row counts as
+many times as its weight says: all figures are those of a fit of so many copies of it.
 """
 
 import textwrap
 
 import numpy as np
+
+from cdsk._explain.margins import median
 
 WIDTH = 79
 _INDENT = 13
@@ -42,8 +45,8 @@ def describe(model):
         "Outliers": _outliers(model),
         "Warnings": _warnings(model),
     }
-    n_found = model.clusters_.max() + 1
-    lines = [f"CDSK: {len(model.labels_)} points in {n_found} clusters", ""]
+    n, n_found = _amount(model.sample_weight_.sum()), model.clusters_.max() + 1
+    lines = [f"CDSK: {n} points in {n_found} clusters", ""]
     for title, paragraphs in sections.items():
         lines += _section(title, paragraphs)
     return "\n".join(lines)
@@ -58,9 +61,9 @@ def typical(model, members):
     return members[np.argsort(-lead, kind="stable")]
 
 
-def effective_number(weights):
+def effective_number(weights, counts):
     """1 / sum of squares: how many equal weights would be spread as evenly."""
-    return 1.0 / np.sum(np.square(weights))
+    return 1.0 / np.sum(counts * np.square(weights))
 
 
 def _section(title, paragraphs):
@@ -77,7 +80,8 @@ def _section(title, paragraphs):
 
 
 def _data(model):
-    n, d = len(model.labels_), model.n_features_in_
+    counts, d = model.sample_weight_, model.n_features_in_
+    n = _amount(counts.sum())
     given = {
         "precomputed": "kernel matrix",
         "precomputed_neighbors": "distances to their neighbours",
@@ -87,20 +91,24 @@ def _data(model):
         yield f"{n} points, given by their {given[kernel]}"
         return
     representation = model.representation_
-    different = model.n_different_
-    some = f", {different} of them different" if different < n else ""
-    form = _in_words(representation.view)
+    different, some = model.n_different_, ""
+    if not np.isin(counts, (0, 1)).all():
+        some = f", by the weights of {different} different ones"
+    elif different < counts.sum():
+        some = f", {different} of them different"
+    form = in_words(representation.view)
     yield f"{n} points of {_count(d, 'feature')}{some}, {form}"
     if representation.scores:
         scores = (
-            f"{_in_words(view)} {score:.3f}".replace(" ", _TIED)
+            f"{in_words(view)} {score:.3f}".replace(" ", _TIED)
             + (" (chosen)" if view == representation.view else "")
             for view, score in representation.scores.items()
         )
         yield f"Balanced agreement over the scales: {', '.join(scores)}"
 
 
-def _in_words(view):
+def in_words(view):
+    """What the data are in a view, by its name."""
     name, _, components = view.partition(" ")
     if name == "whiten":
         return f"whitened to {_count(int(components), 'component')}"
@@ -111,8 +119,10 @@ def _in_words(view):
 def _kernel(model):
     choice, kernel = model.choice_, model.kernel_
     if np.ndim(model.bandwidth_):
-        low, middle, high = np.quantile(model.bandwidth_, [0, 0.5, 1])
-        kernel += f"; bandwidths {low:.3g} to {high:.3g}, median {middle:.3g}"
+        counts = model.sample_weight_
+        used = model.bandwidth_[counts > 0]
+        middle = median(model.bandwidth_, counts)
+        kernel += f"; bandwidths {_range(used)}, median {middle:.3g}"
     yield kernel
     approximation = model.approximation_
     if approximation is not None:
@@ -141,11 +151,15 @@ def _curve(choice):
 
 
 def _weights(model):
-    n, support = len(model.labels_), len(model.support_)
+    counts, different = model.sample_weight_, model.n_different_
+    n, support = counts.sum(), counts[model.support_].sum()
+    # the weights of copies are bound together
+    least = int(np.ceil(different * model.lam_ - 1e-9))
+    whose = "" if different == n else " different ones"
     yield (
-        f"{support} of {n} points carry weight ({support / n:.0%}), effective number "
-        f"{effective_number(model.weights_):.1f}; lam {model.lam_:.3g} asks for at "
-        f"least {int(np.ceil(n * model.lam_ - 1e-9))}"
+        f"{_amount(support)} of {_amount(n)} points carry weight ({support / n:.0%}), "
+        f"effective number {effective_number(model.weights_, counts):.1f}; lam "
+        f"{model.lam_:.3g} asks for at least {least}{whose}"
     )
     chosen = model.lambda_choice_
     if chosen is not None:
@@ -184,16 +198,17 @@ def _eigenvalues(model):
 
 
 def _clusters(model):
-    labels, margins = model.clusters_, model.margins_
-    size = np.bincount(labels)
-    share = np.bincount(labels, weights=model.weights_)
-    margin = np.bincount(labels, weights=margins) / size
+    labels, counts = model.clusters_, model.sample_weight_
+    size = np.bincount(labels, counts)
+    share = np.bincount(labels, counts * model.weights_)
+    margin = np.bincount(labels, counts * model.margins_) / size
     if model.count_choice_ is not None:
         yield _count_choice(model.count_choice_)
     shown = np.sort(np.argsort(margin, kind="stable")[:MOST_CLUSTERS])
     if len(size) > len(shown):
         yield (
-            f"{size.min()} to {size.max()} points, median {np.median(size):.0f}; "
+            f"{_amount(size.min())} to {_amount(size.max())} points, median "
+            f"{_amount(np.median(size))}; "
             f"confidence, the mean margin of the votes, {margin.min():.2f} to "
             f"{margin.max():.2f}; the {len(shown)} clusters of lowest confidence:"
         )
@@ -206,11 +221,11 @@ def _clusters(model):
     column = _POINTS_PER_CLUSTER * (digits + 1) + 1
     lines = [f"   size weight confidence  {'most typical':<{column}}  least typical"]
     for y in shown:
-        order = typical(model, np.flatnonzero(labels == y))
+        order = typical(model, np.flatnonzero((labels == y) & (counts > 0)))
         most = _numbers(order[:_POINTS_PER_CLUSTER], digits)
         least = _numbers(order[::-1][:_POINTS_PER_CLUSTER], digits)
         lines.append(
-            f"{y:2d} {size[y]:4d} {share[y]:6.1%} {margin[y]:10.2f}  "
+            f"{y:2d} {_amount(size[y]):>4} {share[y]:6.1%} {margin[y]:10.2f}  "
             f"{most:<{max(column, 12)}}  {least}"
         )
     yield lines
@@ -226,32 +241,38 @@ def _count_choice(choice):
 
 
 def _outliers(model):
-    margins, typicality = model.margins_, model.typicality_
-    lowest = np.argsort(typicality, kind="stable")[:_OUTLIERS]
+    counts, typicality = model.sample_weight_, model.typicality_
+    order = np.argsort(typicality, kind="stable")
+    lowest = order[counts[order] > 0][:_OUTLIERS]
     points = ", ".join(f"{i}{_TIED}({typicality[i]:.2f})" for i in lowest)
-    n, empty = len(margins), len(margins) - len(model.support_)
+    n, negative = counts.sum(), counts[model.margins_ < 0].sum()
+    empty = n - counts[model.support_].sum()
     if len(model.strays_):
+        strays = counts[model.strays_].sum()
         yield (
-            f"{_count(len(model.strays_), 'point')} similar to no cluster took the "
-            "label of the nearest neighbour (strays_)"
+            f"{_count(_amount(strays), 'point')} similar to no cluster took the label "
+            "of the nearest neighbour (strays_)"
         )
     if model.noise_ is not None:
         yield _noise(model)
     yield f"Least typical: {points}; the median point has 1"
     yield (
-        f"{np.sum(margins < 0)} of {n} margins are negative, {empty} points carry no "
-        "weight"
+        f"{_amount(negative)} of {_amount(n)} margins are negative, {_amount(empty)} "
+        "points carry no weight"
     )
 
 
 def _noise(model):
-    rule, n = model.noise_, len(model.labels_)
-    marked = np.sum(model.labels_ < 0)
+    rule, counts = model.noise_, model.sample_weight_
+    n, marked = counts.sum(), counts[model.labels_ < 0].sum()
+    distances = _range(rule.thresholds)
+    if " " in distances:
+        distances += ", by cluster"
     return (
-        f"{marked} of {n} points ({marked / n:.1%}) are noise, label -1, at a rate of "
-        f"{rule.rate:.3g} of false alarms: neighbour {rule.n_neighbors} farther than "
-        f"{_range(rule.thresholds)}. Above they count in the cluster in which they "
-        "were found (clusters_)"
+        f"{_amount(marked)} of {_amount(n)} points ({marked / n:.1%}) are noise, label "
+        f"-1, at a rate of {rule.rate:.3g} of false alarms: neighbour "
+        f"{rule.n_neighbors} farther than {distances}. Above they count in the cluster "
+        "in which they were found (clusters_)"
     )
 
 
@@ -293,12 +314,13 @@ def _warn_of_features(model):
 
 
 def _warn_of_clusters(model):
-    labels = model.clusters_
-    size, share = np.bincount(labels), np.bincount(labels, weights=model.weights_)
+    labels, counts = model.clusters_, model.sample_weight_
+    size = np.bincount(labels, counts)
+    share = np.bincount(labels, counts * model.weights_)
     n_clusters = model.n_clusters_
     if len(size) < n_clusters:
         yield f"{n_clusters} clusters were asked for, {len(size)} were found."
-    tiny = np.flatnonzero(size < TINY * len(labels) / n_clusters)
+    tiny = np.flatnonzero(size < TINY * counts.sum() / n_clusters)
     if len(tiny):
         yield f"{_named(tiny)} below a tenth of the mean size: outliers, perhaps."
     empty = np.flatnonzero(share == 0)
@@ -307,18 +329,18 @@ def _warn_of_clusters(model):
 
 
 def _warn_of_margins(model):
-    margins, n = model.margins_, len(model.margins_)
-    contradicted = int(np.sum(margins < 0))
+    counts = model.sample_weight_
+    n, contradicted = counts.sum(), counts[model.margins_ < 0].sum()
     if contradicted > MANY_CONTRADICTED * n:
         yield (
-            f"{contradicted} points ({contradicted / n:.0%}) have a negative margin: "
-            "the votes of the others contradict their label."
+            f"{_amount(contradicted)} points ({contradicted / n:.0%}) have a negative "
+            "margin: the votes of the others contradict their label."
         )
-    unheard = int(np.sum(margins == 0))
+    unheard = counts[model.margins_ == 0].sum()
     if unheard:
         yield (
-            f"{_count(unheard, 'point')} of margin 0: no point with weight is similar "
-            "to them, or clusters tie."
+            f"{_count(_amount(unheard), 'point')} of margin 0: no point with weight is "
+            "similar to them, or clusters tie."
         )
 
 
@@ -354,7 +376,7 @@ _CHECKS = (
 
 def _range(values):
     low, high = f"{values.min():.3g}", f"{values.max():.3g}"
-    return low if low == high else f"{low} to {high}, by cluster"
+    return low if low == high else f"{low} to {high}"
 
 
 def _named(clusters):
@@ -373,4 +395,10 @@ def _numbers(points, digits):
 
 
 def _count(number, noun):
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number} {noun}{'' if str(number) == '1' else 's'}"
+
+
+def _amount(value):
+    """A sum of weights: whole numbers as they are, others to three digits at least."""
+    whole = value >= 100 or value == round(value)
+    return f"{value:.0f}" if whole else f"{value:.3g}"

@@ -129,7 +129,7 @@ class LowRankKernel(Kernel):
                 f"bandwidth, n_components above {len(self.F)}, or approximation=None, "
                 f"whose matrix needs {points.itemsize * self.n**2 / 1e9:.2g} GB.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=5,  # the caller of fit
             )
         self.masses = masses
         if masses is not None:

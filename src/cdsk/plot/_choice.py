@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the kernel was chosen: scores above agreement (tests/test_plot.py)."""
+"""How view and kernel were chosen: scores above agreement (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cdsk._estimator import CDSK
-from cdsk.plot._common import COLOURS, DARK, axes_or_current, require_fitted
+from cdsk._explain.report import in_words
+from cdsk.plot._common import COLOURS, DARK, GREY, axes_or_current, require_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Heights of the matrix, of the space between it and the curves, whose own height is
-# 1, and of the legend above them.
-_HEIGHT, _SPACE, _LEGEND = 1.0, 0.12, 0.3
+# 1, of the legend above them, and of the bar of a view above all.
+_HEIGHT, _SPACE, _LEGEND, _BAR = 1.0, 0.12, 0.3, 0.16
 
 # Up to so many candidates the agreement is written into its cell.
 _MOST_WRITTEN = 8
@@ -25,7 +26,8 @@ def choice(
     """Draw score and balance of every candidate, and how far each two agree.
 
     The curves are above, the adjusted Rand index of every two candidates below, in the
-    same columns. The chosen candidate is framed.
+    same columns. The chosen candidate is framed. Where views of the data were compared,
+    bars on top show their scores, the chosen one in dark.
 
     Parameters
     ----------
@@ -60,11 +62,46 @@ def choice(
     names, common = without_common_ending(tried.names)
     rows = -_SPACE - _HEIGHT * (column + 0.5) / len(column)
     ax.set_xticks(column, names)
-    ax.set_yticks([0.0, 0.5, 1.0, *rows], ["0", "0.5", "1", *names])
+    views, bars, top = _draw_views(ax, model.representation_, len(column))
+    ax.set_yticks([0.0, 0.5, 1.0, *rows, *bars], ["0", "0.5", "1", *names, *views])
     ax.tick_params(length=0)
     ax.set(xlabel=f"kernel (... {common})" if common else "kernel")
-    ax.set(xlim=(-0.5, len(column) - 0.5), ylim=(-_SPACE - _HEIGHT, 1.0 + _LEGEND))
+    ax.set(xlim=(-0.5, len(column) - 0.5), ylim=(-_SPACE - _HEIGHT, top))
     return ax
+
+
+def _draw_views(ax, representation, width):
+    """A bar for the score of every view, as wide as the axes for 1.
+
+    Returns the names of the views, the heights of their bars, and where they end.
+    """
+    scores, below = representation.scores, 1.0 + _LEGEND
+    if len(scores) < 2:
+        return [], [], below
+    top = below + _BAR * len(scores) + _SPACE
+    heights = top - _BAR * (np.arange(len(scores)) + 0.5)
+    lengths = width * np.clip(list(scores.values()), 0.0, 1.0)
+    chosen = [view == representation.view for view in scores]
+    ax.barh(
+        *(heights, lengths),
+        left=-0.5,
+        height=0.8 * _BAR,
+        color=[DARK if is_chosen else GREY for is_chosen in chosen],
+    )
+    for height, length, score, is_chosen in zip(
+        heights, lengths, scores.values(), chosen, strict=True
+    ):
+        # within a bar that leaves no room beside it
+        inside = length > 0.85 * width
+        ax.text(
+            *(length - 0.5, height, f" {score:.3f}{', chosen' * is_chosen} "),
+            ha="right" if inside else "left",
+            va="center_baseline",
+            size="x-small",
+            color="white" if inside else DARK,
+        )
+    names = [in_words(view).removesuffix(" components") for view in scores]
+    return names, heights, top
 
 
 def without_common_ending(names):
@@ -85,7 +122,15 @@ def _draw_curves(ax, tried, column):
     ax.axhline(0.0, color=DARK, linewidth=0.6)
     ax.plot(column, tried.balance, color=COLOURS[1], marker="s", ms=4, label="balance")
     ax.plot(column, tried.scores, color=COLOURS[0], marker="o", ms=5, label="score")
-    ax.legend(loc="upper right", ncols=2, frameon=False, fontsize="small", borderpad=0)
+    ax.legend(
+        loc="upper right",
+        bbox_to_anchor=(len(column) - 0.5, 1.0 + _LEGEND),
+        bbox_transform=ax.transData,
+        ncols=2,
+        frameon=False,
+        fontsize="small",
+        borderpad=0,
+    )
     ax.add_patch(
         Rectangle(
             (tried.chosen - 0.5, -_SPACE - _HEIGHT),

@@ -28,7 +28,7 @@ _FONT_SIZE = 8.5
 def overview(model: CDSK, X: ArrayLike) -> "Figure":
     """Figure of all pictures of a model.
 
-    Points, embedding, similarity, margins, choice of the kernel and eigenvalues. What
+    Points, embedding, similarity, margins, choice of view and kernel, eigenvalues. What
     there is nothing to tell of is left out: the points behind a kernel matrix, and the
     choice where there was one kernel only.
 
@@ -54,18 +54,20 @@ def overview(model: CDSK, X: ArrayLike) -> "Figure":
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    several = len(model.representation_.scores) > 1
+    chosen = f"Choice of {'view and' if several else 'the'} kernel"
     panels: dict[str, Callable[..., Axes]] = {
         "Points": partial(scatter, X=X, boundaries=model.n_features_in_ == 2),
         "Embedding": embedding,
         "Similarity": partial(similarity, X=X),
         "Margins": margins,
-        "Choice of the kernel": choice,
+        chosen: choice,
         "Eigenvalues": eigenvalues,
     }
     if model.params_["kernel"] == "precomputed":
         del panels["Points"]
     if len(model.choice_.names) == 1:
-        del panels["Choice of the kernel"]
+        del panels[chosen]
     rows = _rows(list(panels))
     figure = Figure(
         figsize=(_WIDTH * len(rows[0]), _HEIGHT * len(rows)), layout="constrained"

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from cdsk._choices.representation import Representation
+from cdsk._explain.report import in_words
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
@@ -38,8 +40,8 @@ def scatter(
     """Draw points coloured by cluster, large and opaque where they carry weight.
 
     Points without weight are small and hollow, noise (label -1) is grey. Data of more
-    than two features are shown by their first two principal components, data of one
-    feature against their weights.
+    than two features are shown by their first two principal components in the
+    representation of the fit, data of one feature against their weights.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def scatter(
     if boundaries:
         _check_boundaries(model)
     ax = axes_or_current(ax)
-    places, names = _plane(points, weights, getattr(model, "feature_names_in_", None))
+    places, names = _plane(model, points, weights)
     draw_points(ax, places, point_colours(labels), weights)
     if boundaries:
         _draw_boundaries(ax, model)
@@ -107,11 +109,22 @@ def _check_boundaries(model):
         )
 
 
-def _plane(points, weights, names):
+def _plane(model, points, weights):
     """Two coordinates per point, and what they are."""
     n_features = points.shape[1]
+    names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"feature {j + 1}" for j in range(n_features)]
+    # other clusterers have none
+    representation = getattr(model, "representation_", Representation())
+    view = representation.name
+    if n_features > 2 and view != "raw":
+        points = representation.transform(points)
+        if view == "whiten":
+            # these are principal components, and no direction has more variance
+            n_features = min(points.shape[1], 2)
+            names = [f"whitened principal component {j + 1}" for j in range(n_features)]
+            points = points[:, :2]
     if n_features == 2:
         return points, names
     if n_features == 1:
@@ -120,10 +133,10 @@ def _plane(points, weights, names):
 
     pca = PCA(2, random_state=0)
     places = pca.fit_transform(points)
-    shares = pca.explained_variance_ratio_
+    form = " of the variance" if view == "raw" else f", {in_words(view)}"
     return places, [
-        f"principal component {j + 1} ({share:.0%} of the variance)"
-        for j, share in enumerate(shares)
+        f"principal component {j + 1} ({share:.0%}{form})"
+        for j, share in enumerate(pca.explained_variance_ratio_)
     ]
 
 
