@@ -31,7 +31,7 @@ from benchmarks.studies import sets
 from cdsk import suggest_n_clusters
 from cdsk._choices import n_clusters as count
 from cdsk._choices.partition import choose
-from cdsk._choices.representation import represent
+from cdsk._choices.representation import represent_to_count
 from cdsk._points import Points
 
 CANDIDATES = np.arange(2, 20)
@@ -62,13 +62,15 @@ COMPONENTS = 50
 
 
 class Curves:
-    """Gaps, agreement and balance of the partitions of X at every scale."""
+    """Gaps, agreement and balance of the partitions of a view at every scale."""
 
-    def __init__(self, X):
+    def __init__(self, X, view):
         rng = np.random.RandomState(0)
         largest = int(CANDIDATES[-1])
         points = Points.distinct(X)
-        view = represent(points.X, largest, "auto", rng, 1, counting=True)
+        how = points.X, largest, "auto", rng, 1
+        views = {one.view: one for one in represent_to_count(*how)}
+        view = views[view]
         points = points.near_together(view.transform(points.X))
         found = count._embeddings(points, largest + 1, rng, 1, FACTORS)
         self.eigenvalues = np.array([one.eigenvalues for one in found])
@@ -201,7 +203,7 @@ def rows_of(source, use_of, kept):
         start = time.process_time()
         choice = suggest_n_clusters(X, CANDIDATES, random_state=0, n_threads=1)
         seconds = time.process_time() - start
-        kept[name] = Curves(X)
+        kept[name] = Curves(X, choice.view)
         Z = X
         if min(X.shape) > COMPONENTS:
             Z = PCA(COMPONENTS, random_state=0).fit_transform(X)

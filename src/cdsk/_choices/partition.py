@@ -92,17 +92,18 @@ def _compare(partitions, n_clusters, masses):
     balance = np.array([_balance(labels, n_clusters, masses) for labels in partitions])
     agreement = np.eye(len(partitions))
     for j, i in combinations(range(len(partitions)), 2):
-        index = _rand_index(partitions[i], partitions[j], masses)
+        index = rand_index(partitions[i], partitions[j], masses)
         agreement[i, j] = agreement[j, i] = index
     return balance, agreement
 
 
-def _rand_index(a, b, masses):
+def rand_index(a, b, masses=None):
     """Adjusted Rand index of two partitions; a pair counts as the product of masses.
 
     That of scikit-learn took 3 ms for 200 points, with its checks, and fifteen of them
     a quarter of a fit.
     """
+    masses = np.ones(len(a)) if masses is None else masses
 
     def pairs(labels):
         size, squares = np.bincount(labels, masses), np.bincount(labels, masses**2)
