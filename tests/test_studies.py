@@ -85,6 +85,7 @@ def test_n_clusters(folder, monkeypatch, capsys):
     monkeypatch.setattr(
         study, "of_scikit_learn", lambda cap: study.sets.load(folder, cap)
     )
+    monkeypatch.setattr(study, "UNIT_SEEDS", range(1))
     run(monkeypatch, "n_clusters", folder, "--out", folder / "out")
     # count.md is written by hand
     assert [path.name for path in (folder / "out").iterdir()] == ["count.csv"]
@@ -94,6 +95,7 @@ def test_n_clusters(folder, monkeypatch, capsys):
     assert "Of the folder, use design: 2 sets" in text
     assert "| HDBSCAN |" in text
     assert "882 variants, chosen on one half of 2 sets" in text
+    assert "\n| 3, 4, 6 blobs in a row | 6 / 0 | 6 / 0 | 6 / 0 | " in text
 
 
 def test_indefinite(folder, monkeypatch, capsys):

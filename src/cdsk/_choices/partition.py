@@ -14,7 +14,7 @@ half resembles: 0.9 gives two thirds of a vote, 0.5 a sixteenth. Partitions that
 off a few outliers agree with their like for the wrong reason, which is what b is for:
 it is 1 for clusters of equal size and 0 if one holds all points. Only partitions are
 compared: no labels, no distances, nothing that depends on the unit of a kernel.
-docs/defaults.md has the measurements.
+docs/notes/2026-11-17-defaults.md has the measurements.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-# Of the adjusted Rand index in a vote. docs/defaults.md compares 1 to 4.
+# Of the adjusted Rand index in a vote; the note compares 1 to 4.
 POWER = 4
 
 _TINY = np.finfo(float).tiny
