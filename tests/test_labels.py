@@ -109,3 +109,15 @@ def test_rounding_of_the_embedding_changes_no_label(rng, method):
         other /= np.linalg.norm(other, axis=0)
         found = assign_labels(other, method, n_init=1, random_state=0)
         assert (found == labels).all()
+
+
+@pytest.mark.parametrize("method", ["cluster_qr", "discretize"])
+def test_masses_are_repetitions(rng, method):
+    embedding, _ = embedded(rng, noise=0.5)
+    times = rng.integers(1, 5, size=100) ** 3
+    how = {"n_init": 1, "random_state": 0}
+    labels = assign_labels(embedding, method, masses=times.astype(float), **how)
+    copies = np.repeat(embedding, times, axis=1)
+    assert (assign_labels(copies, method, **how) == np.repeat(labels, times)).all()
+    # and they matter
+    assert (assign_labels(embedding, method, **how) != labels).any()

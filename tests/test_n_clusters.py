@@ -20,6 +20,12 @@ def blobs(n_clusters, size=40, seed=0):
     )[0]
 
 
+def grid_of_blobs(k):
+    """k x k of them in the plane."""
+    corners = 12.0 * np.indices((k, k)).reshape(2, -1).T
+    return make_blobs(25 * k * k, centers=corners, random_state=0)[0]
+
+
 @pytest.mark.parametrize("n_clusters", range(2, 11))
 def test_separated_blobs_are_counted(n_clusters):
     X = blobs(n_clusters)
@@ -87,6 +93,76 @@ def test_agreement_is_that_of_neighbouring_scales():
     assert _agreement(partitions) == pytest.approx([1.0, (-0.5 + 1.0) / 2])
 
 
+def test_agreement_counts_pairs_of_points_by_their_masses(rng):
+    first, second = rng.integers(0, 3, size=(2, 9))
+    times = rng.integers(1, 5, size=9)
+    together = np.triu(np.multiply.outer(times, times), 1)  # of every two points
+    a, b = (together * np.equal.outer(p, p) for p in (first, second))
+    expected = a.sum() * b.sum() / together.sum()
+    both = (a * (b > 0)).sum() - expected
+    index = both / ((a.sum() + b.sum()) / 2 - expected)
+    found = _agreement([[first], [second]], times.astype(float))
+    assert found == pytest.approx([index], rel=1e-12)
+    assert abs(found - _agreement([[first], [second]])) > 1e-3
+
+
+def test_weights_are_repetitions(touching):
+    times = np.random.RandomState(0).randint(0, 4, len(touching))
+    weighted = suggest_n_clusters(touching, sample_weight=times, random_state=0)
+    repeated = suggest_n_clusters(np.repeat(touching, times, axis=0), random_state=0)
+    for name in ("agreement", "scores", "eigenvalues"):
+        assert (getattr(weighted, name) == getattr(repeated, name)).all()
+    # and they matter
+    plain = suggest_n_clusters(touching[times > 0], random_state=0)
+    assert np.abs(weighted.agreement - plain.agreement).max() > 1e-3
+
+
+def five_blobs(seed=0):
+    """In five features of similar spread."""
+    box = (-6, 6)
+    return make_blobs(400, 5, centers=5, center_box=box, random_state=seed)[0]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_a_feature_in_another_unit_is_standardised(unit):
+    X = five_blobs()
+    units = np.array([1.0, 1.0, 1.0, 1.0, unit])
+    expected = suggest_n_clusters(X, representation="standardize", random_state=0)
+    assert expected.n_clusters == 5
+    found = suggest_n_clusters(X * units, random_state=0)
+    assert found.view == "standardize"
+    same(found, expected, 1e-9)
+    # the other one a million times as large, or as small
+    same(suggest_n_clusters(X * units**2, random_state=0), expected, 1e-9)
+    model = cdsk.CDSK("auto", random_state=0).fit(X * units)
+    assert model.n_clusters_ == expected.n_clusters
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_wider_gap_decides_where_units_may_differ(seed):
+    # another unit: nothing is seen in the data as given
+    X = five_blobs(seed) * [1, 1, 1, 1, 30]
+    # one unit, clusters far apart along one feature: standardising joins them
+    centres = 12.0 * np.arange(4)[:, np.newaxis] * [1, 0, 0]
+    Y = make_blobs(400, centers=centres, random_state=seed)[0]
+    for points, view in ((X, "standardize"), (Y, "raw")):
+        found = suggest_n_clusters(points, random_state=0)
+        each = {
+            name: suggest_n_clusters(points, representation=name, random_state=0)
+            for name in ("standardize", "raw")
+        }
+        assert found.view == view == max(each, key=lambda v: each[v].scores.max())
+        same(found, each[view], 1e-9)
+    assert found.n_clusters == 4  # of Y
+
+
+def test_features_of_one_spread_are_taken_as_given(touching, choice):
+    assert touching.std(axis=0).max() < 2 * touching.std(axis=0).min()
+    assert choice.view == "raw"
+    raw = suggest_n_clusters(touching, representation="raw", random_state=0)
+    assert (raw.scores == choice.scores).all()
+
+
 def same(a, b, tolerance):
     assert a.n_clusters == b.n_clusters
     assert a.runner_up == b.runner_up
@@ -141,12 +217,18 @@ def test_few_far_points_are_no_cluster():
 
 
 def test_more_components_than_candidates():
-    with pytest.warns(
-        UserWarning, match="more components than the largest candidate, 4"
-    ):
-        choice = suggest_n_clusters(blobs(9), range(2, 5), random_state=0)
+    message = "view 'raw' has more components than the largest candidate, 4"
+    with pytest.warns(UserWarning, match=message) as warned:
+        choice = suggest_n_clusters(blobs(9)[:, 1:], range(2, 5), random_state=0)
     assert choice.n_clusters == 4
     assert (choice.gaps == 0).all()
+    assert warned[0].filename == __file__
+    # told where the other view decides, too: the first feature has a small spread
+    with pytest.warns(UserWarning, match=message):
+        suggest_n_clusters(blobs(9), range(2, 5), random_state=0)
+    with pytest.warns(UserWarning, match="candidate, 19") as warned:
+        cdsk.CDSK("auto", random_state=0).fit(grid_of_blobs(5))
+    assert warned[0].filename == __file__
 
 
 def test_duplicates():

@@ -5,10 +5,12 @@ hour of work: without a test a renaming would be noticed when the tables are nex
 """
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -30,6 +32,13 @@ def folder(tmp_path):
     np.savetxt(battery / "noisy.labels0.gz", labels, fmt="%d")
     (tmp_path / "out").mkdir()
     return tmp_path
+
+
+def test_every_study_has_a_test():
+    studies = (Path(__file__).parents[1] / "benchmarks" / "studies").glob("*.py")
+    names = {path.stem for path in studies} - {"sets"}  # which they all read
+    assert names
+    assert {f"test_{name}" for name in names} <= set(globals())
 
 
 def run(monkeypatch, name, *arguments):
@@ -76,6 +85,7 @@ def test_n_clusters(folder, monkeypatch, capsys):
     monkeypatch.setattr(
         study, "of_scikit_learn", lambda cap: study.sets.load(folder, cap)
     )
+    monkeypatch.setattr(study, "UNIT_SEEDS", range(1))
     run(monkeypatch, "n_clusters", folder, "--out", folder / "out")
     # count.md is written by hand
     assert [path.name for path in (folder / "out").iterdir()] == ["count.csv"]
@@ -85,6 +95,7 @@ def test_n_clusters(folder, monkeypatch, capsys):
     assert "Of the folder, use design: 2 sets" in text
     assert "| HDBSCAN |" in text
     assert "882 variants, chosen on one half of 2 sets" in text
+    assert "\n| 3, 4, 6 blobs in a row | 6 / 0 | 6 / 0 | 6 / 0 | " in text
 
 
 def test_indefinite(folder, monkeypatch, capsys):
@@ -110,6 +121,33 @@ def test_theory(capsys):
     # the rest is a quarter of an hour of cross-validation with public functions only
     importlib.import_module("benchmarks.studies.theory").bounds()
     assert capsys.readouterr().out.count("total < 1 from n =") == 4
+
+
+def test_views(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.views")
+    X, y = three_clusters(4)
+    np.savez(folder / "t_units.npz", X=np.repeat(X, 2, axis=0), y=np.repeat(y, 2))
+    few = [("few", *three_clusters(2))]
+    monkeypatch.setattr(study, "noisy", lambda rng, seed, share: few)
+    cache = folder / "cache"
+    with pytest.raises(SystemExit, match="cache holds no partitions"):
+        run(monkeypatch, "views", "rules", cache)
+    only = "--only", "images", "units", "battery", "few 0.1 0"
+    run(monkeypatch, "views", "fit", folder, cache, "--neighbours", 20, 5, *only)
+    assert capsys.readouterr().out.count(" s\n") == len(list(cache.iterdir())) / 2 == 4
+    with np.load(cache / "t_units~20.npz") as kept:
+        assert kept["n_distinct"] == 60
+        assert set(kept["views"]) == {"given", "standard", "ranks"}
+        wide = kept["scales"] == 1
+        for found in (*kept["learned"][wide], *kept["uniform"][wide]):
+            assert adjusted_rand_score(y.repeat(2), found) == 1
+    run(monkeypatch, "views", "rules", cache)
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert len(lines) == len(study.VARIANTS)
+    # four sets, one of them twice; there is none of fcps
+    assert all(" | 5 | " in line and line.endswith(" |  |  |  |  |") for line in lines)
+    with pytest.raises(SystemExit, match="no data sets in"):
+        run(monkeypatch, "views", "fit", cache / "none", cache)
 
 
 def test_lowrank(folder, monkeypatch, capsys):

@@ -9,8 +9,9 @@ battery deric came later ("later"), sets of scikit-learn follow ("fresh"). Label
 used for scores only. Rules based on k-means, and HDBSCAN, see the first 50 principal
 components where there are more features. Then several hundred rules that give the
 agreement of the scales a say: those best on one half of the folder, scored on the
-other. Writes count.csv (every set) and prints the tables; count.md, which has them with
-what they mean, is written by hand.
+other. Then rules for the view in which few features are counted, on these sets, on
+tables in their own units and on blobs in several units. Writes count.csv (every set)
+and prints the tables; count.md, which has them with what they mean, is written by hand.
 """
 
 import argparse
@@ -30,8 +31,9 @@ from sklearn.metrics import calinski_harabasz_score, silhouette_score
 from benchmarks.studies import sets
 from cdsk import suggest_n_clusters
 from cdsk._choices import n_clusters as count
+from cdsk._choices.candidates import MANY_FEATURES
 from cdsk._choices.partition import choose
-from cdsk._choices.representation import represent
+from cdsk._choices.representation import represent_to_count
 from cdsk._points import Points
 
 CANDIDATES = np.arange(2, 20)
@@ -58,17 +60,20 @@ RULES = (
     "HDBSCAN",
 )
 SEEDS = range(3, 6)
+UNIT_SEEDS = range(12)
 COMPONENTS = 50
 
 
 class Curves:
-    """Gaps, agreement and balance of the partitions of X at every scale."""
+    """Gaps, agreement and balance of the partitions of a view at every scale."""
 
-    def __init__(self, X):
+    def __init__(self, X, view):
         rng = np.random.RandomState(0)
         largest = int(CANDIDATES[-1])
         points = Points.distinct(X)
-        view = represent(points.X, largest, "auto", rng, 1, counting=True)
+        how = points.X, largest, "auto", rng, 1
+        views = {one.view: one for one in represent_to_count(*how)}
+        view = views[view]
         points = points.near_together(view.transform(points.X))
         found = count._embeddings(points, largest + 1, rng, 1, FACTORS)
         self.eigenvalues = np.array([one.eigenvalues for one in found])
@@ -201,7 +206,7 @@ def rows_of(source, use_of, kept):
         start = time.process_time()
         choice = suggest_n_clusters(X, CANDIDATES, random_state=0, n_threads=1)
         seconds = time.process_time() - start
-        kept[name] = Curves(X)
+        kept[name] = Curves(X, choice.view)
         Z = X
         if min(X.shape) > COMPONENTS:
             Z = PCA(COMPONENTS, random_state=0).fit_transform(X)
@@ -273,6 +278,63 @@ def print_variants(rows, kept):
     )
 
 
+def in_units(folder, cap):
+    """Yield (kind, half, X, number) of tables in their own units, and of drawn sets."""
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as archive:
+            X = np.array(archive["X"], dtype=float)
+            table, y = "shape" not in archive.files, archive["y"].ravel()
+        if table:
+            X, y = sets._cut(X, y, cap)
+            yield "raw tables", half(f"raw {path.stem}"), X, len(np.unique(y))
+    for name in ("iris", "wine", "breast_cancer"):
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        yield "raw tables", half(f"raw sk {name}"), X[:cap], len(np.unique(y))
+    for seed in UNIT_SEEDS:
+        box, units = (-6, 6), 10 ** np.random.RandomState(seed).uniform(-1, 1, 5)
+        X, _ = datasets.make_blobs(400, 5, centers=5, center_box=box, random_state=seed)
+        for unit in (3, 10, 30, 100, 1000):
+            yield f"5 blobs, one unit x {unit}", seed % 2, X * [1, 1, 1, 1, unit], 5
+        yield "5 blobs, units 10^U(-1, 1)", seed % 2, X * units, 5
+        for c, d in itertools.product((3, 4, 6), (3, 8)):
+            centres = 12.0 * np.arange(c)[:, np.newaxis] * (np.arange(d) == 0)
+            X, _ = datasets.make_blobs(100 * c, centers=centres, random_state=seed)
+            yield "3, 4, 6 blobs in a row", seed % 2, X, c
+
+
+def print_units(source):
+    """Hits of rules for the view in which few features are counted, by half."""
+    rules = {
+        "as given": lambda ratio, given, standard, ours: given,
+        "A: r > 100": lambda ratio, given, standard, ours: (
+            standard if ratio > 100 else given
+        ),
+        "B: r > 2": lambda ratio, given, standard, ours: (
+            standard if ratio > 2 else given
+        ),
+        "C: ours": lambda ratio, given, standard, ours: ours,
+    }
+    hits: dict[str, np.ndarray] = {}
+    for kind, of, X, true in source:
+        spread = X.std(axis=0)[np.ptp(X, axis=0) > 0]
+        if true not in CANDIDATES or len(spread) >= MANY_FEATURES:
+            continue
+        how = {"random_state": 0, "n_threads": 1}
+        choices = [
+            suggest_n_clusters(X, CANDIDATES, representation=view, **how)
+            for view in ("raw", "standardize", "auto")
+        ]
+        found = hits.setdefault(kind, np.zeros((1 + len(rules), 2), dtype=int))
+        found[0, of] += 1
+        for i, rule in enumerate(rules.values(), start=1):
+            choice = rule(spread.max() / spread.min(), *choices)
+            found[i, of] += choice.n_clusters == true
+    print("\nViews of fewer than 60 features: exact hits, half 0 / half 1\n")
+    print(f"| | sets | {' | '.join(rules)} |\n{'| --- ' * (2 + len(rules))}|")
+    for kind, found in hits.items():
+        print(f"| {kind} | {' | '.join(f'{a} / {b}' for a, b in found)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of data sets")
@@ -302,6 +364,11 @@ def main():
     for title, part in (tables | {"Sets of scikit-learn": fresh}).items():
         print_table(title, part)
     print_variants(rows, kept)
+    of_folder = (
+        ("folder", half(name), X, len(np.unique(y[counted])))
+        for name, X, y, counted in sets.load(folder, arguments.cap)
+    )
+    print_units(itertools.chain(of_folder, in_units(folder, arguments.cap)))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ A rule is chosen on one half of the sets and judged on the other: ``half``.
 """
 
 import argparse
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -21,16 +22,18 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 from scipy.stats import norm, rankdata
-from sklearn.cluster import KMeans
+from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
 from cdsk._choices.partition import choose
 from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph, SparseKernel, _at_ends, _with_values
+from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._steps.alternate import alternate
 from cdsk._steps.eigen import ROUGH
+from cdsk._steps.labels import assign_labels
+from cdsk._steps.spectral import spectral_partition
 from cdsk._steps.start import first_weights
 
 SCALES = (np.inf, 1.0, *(2.0 ** (-0.5 * i) for i in range(1, 7)))
@@ -126,40 +129,33 @@ def distinct(X, c):
 
 def partitions(V, copies, c, k, at, lam=0.2):
     """Yield (scale, learned labels, uniform labels, numbers) of distinct points."""
-    V = np.ascontiguousarray(V)
-    graph = NeighbourGraph(Neighbours(V, k, robust=True, n_threads=1))
-    scales, squared, m = graph.neighbours.scales, graph._squared, copies
-    m_i, m_j = _at_ends(squared, m / m.mean())
-    b_i, b_j = _at_ends(squared, scales)
+    neighbours = Neighbours(np.ascontiguousarray(V), k, robust=True, n_threads=1)
+    graph = NeighbourGraph(neighbours, copies / np.median(copies))
     start = None
     for scale in at:
-        values = np.exp(-squared.data / (2.0 * scale**2 * (b_i * b_j))) * m_i * m_j
-        kernel = SparseKernel(_with_values(squared, values), graph._order, 1, graph)
+        kernel = graph.kernel(scale * neighbours.scales, 1)
         rng, began = np.random.RandomState(0), time.process_time()
         fit = alternate(
             kernel, c, lam, first_weights(kernel, lam, "uniform"), max_iter=20,
             tol=1e-4, qp_tol=1e-4, eigen_solver="auto", rng=rng, start=start,
             eigen_tol=ROUGH,
         )  # fmt: skip
-        start = fit.first_embedding
-        learned = label(fit.embedding, c, m, 10)
+        how = {"random_state": rng, "masses": copies}
+        learned = assign_labels(fit.embedding.vectors, "kmeans", n_init=10, **how)
         middle = time.process_time()
-        uniform = label(start, c, m, 3)
+        how = {"n_init": 3, "tol": ROUGH, "start": start}
+        first, uniform = spectral_partition(kernel, c, rng, **how)
+        start = first.solution
         yield scale, learned, uniform, (
-            float(fit.resolved), fit.embedding.eigenvalues[-1], start.eigenvalues[-1],
+            float(fit.resolved), fit.embedding.eigenvalues[-1], first.eigenvalues[-1],
             middle - began, time.process_time() - middle,
         )  # fmt: skip
 
 
-def label(embedding, c, m, starts):
-    model = KMeans(c, n_init=starts, random_state=0)
-    return model.fit_predict(np.ascontiguousarray(embedding.vectors.T), sample_weight=m)
-
-
 def modularity(V, labels):
     """Of partitions, in the unweighted graph of the 10 nearest neighbours."""
-    graph = NeighbourGraph(Neighbours(np.ascontiguousarray(V), 10, n_threads=1))
-    G = _with_values(graph._squared, np.ones(graph._squared.nnz))
+    near = kneighbors_graph(V, min(10, len(V) - 1))
+    G = near.maximum(near.T)
     degree = np.diff(G.indptr)
     total, found = degree.sum(), []
     for p in labels:
@@ -172,6 +168,8 @@ def modularity(V, labels):
 def fit_all(options):
     """Fill the cache."""
     options.cache.mkdir(parents=True, exist_ok=True)
+    if not any(True for _ in sets.load(options.data, 2)):
+        sys.exit(f"no data sets in {options.data}; see benchmarks/studies/sets.py")
     for name, X, y, counted in problems(options.data, options.cap):
         if options.only and not any(only in name for only in options.only):
             continue
@@ -329,6 +327,8 @@ VARIANTS = {
 def evaluate(options):
     """Print means of NMI/ARI: all, by half, tables raw, noise, families."""
     paths = [p for k in (20, 5) for p in sorted(options.cache.glob(f"*~{k}.npz"))]
+    if not paths:
+        sys.exit(f"{options.cache} holds no partitions; `fit` writes NAME~20.npz there")
     cases = {(case.name, case.k): case for case in map(Case, paths)}
     groups = {
         "all": lambda n, raw: not raw and family(n) != "noise",
@@ -338,15 +338,22 @@ def evaluate(options):
     }
     for name in ("noise", "images", "tables", "fcps", "graves", "wut", "deric"):
         groups[name] = lambda n, raw, name=name: not raw and family(n) == name
-    print("| rule |", " | ".join(groups), "|\n|", " --- |" * (len(groups) + 1))
+    print("| rule | sets |", " | ".join(groups), "|\n|", " --- |" * (len(groups) + 2))
     for name, how in VARIANTS.items():
         found = rule(cases, **how)
-        means = [
-            np.mean([v for key, v in found.items() if of(*key)], axis=0)
-            for of in groups.values()
+        of_groups = [
+            [v for key, v in found.items() if of(*key)] for of in groups.values()
         ]
-        cells = " | ".join("{:.3f}/{:.3f}".format(*m).replace("0.", ".") for m in means)
-        print(f"| {name} | {cells} |", flush=True)
+        cells = " | ".join(map(_mean, of_groups))
+        # fewer where partitions by 5 neighbours are asked for and there are none
+        print(f"| {name} | {len(found)} | {cells} |", flush=True)
+
+
+def _mean(scores):
+    """Mean NMI/ARI, nothing if there are no sets."""
+    if not scores:
+        return ""
+    return "{:.3f}/{:.3f}".format(*np.mean(scores, axis=0)).replace("0.", ".")
 
 
 def main():

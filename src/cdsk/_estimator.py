@@ -21,7 +21,11 @@ from cdsk._choices.candidates import Precomputed, find_candidates
 from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
 from cdsk._choices.n_clusters import CountChoice, choose_count, default_candidates
 from cdsk._choices.partition import Choice, choose
-from cdsk._choices.representation import Representation, represent
+from cdsk._choices.representation import (
+    Representation,
+    represent,
+    represent_to_count,
+)
 from cdsk._explain.margins import leave_one_out, of_new_points
 from cdsk._explain.noise import NEIGHBOUR, NoiseRule, find_noise
 from cdsk._explain.report import describe
@@ -783,29 +787,36 @@ class CDSK(ClusterMixin, BaseEstimator):
             self._represent(points, self.n_clusters_, rng, n_threads)
             return self._in_order(points, X, n_threads)
         counts = default_candidates(len(points))
-        self._represent(points, int(counts[-1]), rng, n_threads, counting=True)
-        counted = self._in_order(points, X, n_threads)
+        views = self._represented(
+            represent_to_count, points, int(counts[-1]), rng, n_threads
+        )
         progress.stage("count", "number of clusters")
-        self.count_choice_ = choose_count(counted, counts, rng, n_threads, stacklevel=5)
+        self.count_choice_ = choose_count(
+            points, views, counts, rng, n_threads, stacklevel=5
+        )
         self.n_clusters_ = self.count_choice_.n_clusters
-        if self.representation != "auto":
-            return counted
-        self._represent(points, self.n_clusters_, rng, n_threads)
+        if self.representation == "auto":
+            self._represent(points, self.n_clusters_, rng, n_threads)
+        else:
+            (self.representation_,) = views
         return self._in_order(points, X, n_threads)
 
-    def _represent(self, points, n_clusters, rng, n_threads, counting=False):
+    def _represent(self, points, n_clusters, rng, n_threads):
         """Set ``representation_``."""
         self.representation_ = Representation()
-        if self.kernel in GIVEN:
-            return
+        if self.kernel not in GIVEN:
+            self.representation_ = self._represented(
+                represent, points, n_clusters, rng, n_threads
+            )
+
+    def _represented(self, how, points, n_clusters, rng, n_threads):
+        """What ``represent``, or another function of its arguments, finds."""
         view = self.representation
         # a bandwidth that was given means the data as they were given
         if view == "auto" and (self.kernel, self.bandwidth) != ("rbf", "auto"):
             view = "raw"
-        how = self.n_components, points.relative_masses, counting
-        self.representation_ = represent(
-            points.X, n_clusters, view, rng, n_threads, *how
-        )
+        more = self.n_components, points.relative_masses
+        return how(points.X, n_clusters, view, rng, n_threads, *more)
 
     def _candidates(self, X, rng, n_threads, progress, masses=None):
         bandwidth, neighbors = self.bandwidth, self.neighbors

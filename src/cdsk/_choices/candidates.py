@@ -7,8 +7,8 @@ outliers are capped. The widest, 1, sees through noise; between it and the other
 which are a factor sqrt(2) apart, one is left out, or two wide ones would outvote
 narrow ones that are right. Where there are many features and few points to a cluster,
 5 neighbours are more often of the same cluster (``default_neighbours``). partition.py
-keeps one of the partitions they lead to. docs/defaults.md tells why these, and what
-else was tried.
+keeps one of the partitions they lead to. docs/notes/2026-11-17-views.md tells why
+these, and what else was tried.
 
 A candidate can make its kernel at any time: the fitted model keeps the chosen one.
 """

@@ -14,20 +14,25 @@ one spectral step per scale serves every c, and their partitions come almost for
 if the clusters are really there, those of neighbouring scales agree. That agreement is
 told but has no say: no rule with it was better on sets it was not chosen on
 (docs/results/count.md).
+
+Where the spreads of few features differ, and their units may or may not, clusters are
+counted in the data as given and standardised, and the larger of the best scores
+decides: a view that moves clusters together has no wide gap
+(docs/notes/2026-11-17-count.md).
 """
 
-import itertools
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
 
 from cdsk._choices.candidates import NEIGHBOURS, check_room
-from cdsk._choices.representation import check_representation, represent
+from cdsk._choices.partition import rand_index
+from cdsk._choices.representation import check_representation, represent_to_count
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._points import Points
@@ -77,11 +82,13 @@ class CountChoice:
         that this number needs; at least 0.
     agreement : ndarray of shape (n_candidates,)
         Mean adjusted Rand index of the partitions at neighbouring scales: near 1 if
-        the clusters do not depend on the scale.
+        the clusters do not depend on the scale. Points count as often as their rows.
     eigenvalues : ndarray of shape (n_scales, largest candidate + 1)
         Leading eigenvalues of the normalised similarity, largest first.
     factors : tuple of float
         The scales: bandwidths in units of the distance to the 7th neighbour.
+    view : str
+        The representation in which the clusters were counted.
     """
 
     n_clusters: int
@@ -92,6 +99,7 @@ class CountChoice:
     agreement: NDArray[np.float64]
     eigenvalues: NDArray[np.float64]
     factors: tuple[float, ...]
+    view: str
 
 
 def suggest_n_clusters(
@@ -115,8 +123,11 @@ def suggest_n_clusters(
         as there are samples. That there is but one cluster is not tested.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
             default="auto"
-        How the data are represented, as in ``CDSK``; "auto" is "raw" below 60 features,
-        else it decides with the largest candidate for the number of clusters.
+        How the data are represented, as in ``CDSK``. Below 60 features "auto" is "raw"
+        if no standard deviation of a feature is more than twice another, "standardize"
+        if one is more than a hundred times another, and in between the one of the two
+        with the larger best score; else it decides with the largest candidate for the
+        number of clusters.
     n_components : int, default=None
         Number of whitened components; None: as many as there are.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -163,12 +174,11 @@ def suggest_n_clusters(
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
     with one_thread_if_forked(), said_in_words("The eigenvectors of so many points"):
-        fitted = represent(
+        views = represent_to_count(
             *(points.X, largest, representation, rng, n_threads),
-            *(n_components, points.relative_masses, True),
+            *(n_components, points.relative_masses),
         )
-        points = points.near_together(fitted.transform(points.X, n_threads))
-        return choose_count(points, candidates, rng, n_threads)
+        return choose_count(points, views, candidates, rng, n_threads)
 
 
 def default_candidates(n):
@@ -176,12 +186,24 @@ def default_candidates(n):
     return np.arange(2, max(min(MOST_CLUSTERS + 1, n), 3))
 
 
-def choose_count(points, candidates, rng, n_threads, stacklevel=3):
-    """The ``CountChoice`` for points that are represented already."""
+def choose_count(points, views, candidates, rng, n_threads, stacklevel=3):
+    """The ``CountChoice`` of the view whose best score is largest, the first of equal.
+
+    ``views`` are fitted representations of the points.
+    """
+    check_room(len(points), NEIGHBOURS, int(candidates[-1]))
+    found: list[CountChoice] = []
+    for view in views:  # a comprehension is a level of the stack in some Pythons
+        found.append(_count(points, view, candidates, rng, n_threads, stacklevel + 1))
+    return max(found, key=lambda choice: choice.scores.max())
+
+
+def _count(points, view, candidates, rng, n_threads, stacklevel):
+    """The ``CountChoice`` in one view."""
+    points = points.near_together(view.transform(points.X, n_threads))
     largest = int(candidates[-1])
-    check_room(len(points), NEIGHBOURS, largest)
     embeddings = _embeddings(points, largest + 1, rng, n_threads)
-    partitions = [_partitions(embedding, candidates) for embedding in embeddings]
+    partitions = [_partitions(one, candidates, points.masses) for one in embeddings]
     for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
         warnings.warn(complaint, ConvergenceWarning, stacklevel=stacklevel)
     eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
@@ -189,8 +211,9 @@ def choose_count(points, candidates, rng, n_threads, stacklevel=3):
     scores = gaps.mean(axis=0)
     if (eigenvalues == 1).all():
         warnings.warn(
-            "The neighbour graph has more components than the largest candidate, "
-            f"{largest}, which is therefore suggested. Try larger ones.",
+            f"The neighbour graph of the view {view.view!r} has more components than "
+            f"the largest candidate, {largest}, which it therefore suggests. Try "
+            "larger ones.",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -202,9 +225,10 @@ def choose_count(points, candidates, rng, n_threads, stacklevel=3):
         candidates=candidates,
         scores=scores,
         gaps=gaps,
-        agreement=_agreement(partitions),
+        agreement=_agreement(partitions, points.masses),
         eigenvalues=eigenvalues,
         factors=FACTORS,
+        view=view.view,
     )
 
 
@@ -253,14 +277,15 @@ def _without_outliers(kernel):
     return kernel.restricted_to(kept).similarity(uniform, 1.0)
 
 
-def _partitions(embedding, candidates):
+def _partitions(embedding, candidates, masses=None):
     """Partition for every candidate, from its share of the eigenvectors."""
     coordinates = embedding.vectors * embedding.lengths
 
     def partition(vectors):
         # of more than c components some have no row; they count as one with the first
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
-        return assign_labels(vectors, "cluster_qr", n_init=1, random_state=None)
+        how = {"n_init": 1, "random_state": None, "masses": masses}
+        return assign_labels(vectors, "cluster_qr", **how)
 
     return [partition(coordinates[:c]) for c in candidates]
 
@@ -271,10 +296,10 @@ def _gaps(eigenvalues, candidates, smallest_cut):
     return cuts[:, candidates] - cuts[:, candidates - 1]
 
 
-def _agreement(partitions):
+def _agreement(partitions, masses=None):
     """Mean ARI of neighbouring scales; ``partitions`` has a list per scale."""
     scores = [
-        [adjusted_rand_score(a, b) for a, b in zip(*scales, strict=True)]
-        for scales in itertools.pairwise(partitions)
+        [rand_index(a, b, masses) for a, b in zip(*scales, strict=True)]
+        for scales in pairwise(partitions)
     ]
     return np.mean(scores, axis=0)

@@ -203,21 +203,15 @@ def represent(
     n_threads,
     n_components=None,
     masses=None,
-    counting=False,
 ):
-    """The ``Representation`` that is asked for, or that the data need ("auto").
-
-    Where clusters are yet to be counted, ``n_clusters`` is the largest candidate, and
-    few features stay as they are: clusters that lie far apart along one feature make
-    its spread large, and to standardise it would move them together.
-    """
+    """The ``Representation`` that is asked for, or that the data need ("auto")."""
     how = {"masses": masses, "n_threads": n_threads}
     if representation != "auto":
         how["n_components"] = n_components
         return Representation.fit(X, representation, **how)
     check_extent(X)
     spread = _moments(X, masses)[1]
-    first, *others = _views(spread, counting)
+    first, *others = _views(spread)
     scores = {}
     # of fewer points to a cluster no scale tells anything, nor do views of one cluster
     if others and 1 < n_clusters <= len(X) // 5:
@@ -232,24 +226,50 @@ def represent(
     return replace(Representation.fit(X, name, **how), scores=scores)
 
 
+def represent_to_count(
+    X, largest, representation, rng, n_threads, n_components=None, masses=None
+):
+    """Every ``Representation`` in which clusters are counted.
+
+    One, unless few features may have one unit or several: then standardised and as
+    given. Many features are seen as by a fit with the largest candidate.
+    """
+    if representation == "auto":
+        check_extent(X)
+        spread = _moments(X, masses)[1]
+        if np.count_nonzero(spread) < MANY_FEATURES:
+            how = {"masses": masses, "n_threads": n_threads}
+            return [Representation.fit(X, view, **how) for view in _of_units(spread)]
+    how = n_components, masses
+    return [represent(X, largest, representation, rng, n_threads, *how)]
+
+
 def _whiten(n_components):
     return f"whiten {n_components}"
 
 
-def _views(spread, counting):
-    """Names of the views that mean something, the first one first."""
+def _of_units(spread):
+    """Views that few features of these spreads have for their units, first one first.
+
+    Clusters that lie far apart along one feature make its spread large, and to
+    standardise it would move them together; so does another unit, and then the data as
+    given have one dimension.
+    """
     spread = spread[spread > 0]
-    d = len(spread)
+    ratio = spread.max() / spread.min() if len(spread) else 1.0
+    if ratio <= UNEQUAL:
+        return ["raw"]
+    return ["standardize", "raw"] if ratio <= OF_OTHER_UNITS else ["standardize"]
+
+
+def _views(spread):
+    """Names of the views that mean something, the first one first."""
+    d = np.count_nonzero(spread)
     if d >= MANY_FEATURES:
         return ["raw", "standardize", *map(_whiten, COMPONENTS)]
-    if counting:
-        return ["raw"]
-    ratio = spread.max() / spread.min() if d else 1.0
+    first, *as_given = _of_units(spread)
     scores = ["normal_scores"] if d >= LEAST_FOR_SCORES else []
-    if ratio <= UNEQUAL:
-        return ["raw", *scores]
-    as_given = ["raw"] if ratio <= OF_OTHER_UNITS else []
-    return ["standardize", *scores, *as_given]
+    return [first, *scores, *as_given]
 
 
 def _compare(X, masses, n_clusters, views, k, rng, n_threads):

@@ -23,14 +23,14 @@ METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 def assign_labels(vectors, method, *, n_init, random_state, kernel=None, masses=None):
     """Labels of the points whose coordinates are the columns of ``vectors`` (c, n).
 
-    For k-means a point counts as much as its mass, 1 if they are None.
+    A point counts as much as its mass, 1 if they are None.
     "auto" keeps the labels with the smallest normalised cut in the graph of ``kernel``,
     of all three ways.
     """
     ways = {
         "kmeans": lambda: _kmeans(vectors, n_init, random_state, masses),
-        "cluster_qr": lambda: _cluster_qr(vectors),
-        "discretize": lambda: np.argmax(rotated_to_axes(vectors), axis=0),
+        "cluster_qr": lambda: _cluster_qr(vectors, masses),
+        "discretize": lambda: np.argmax(rotated_to_axes(vectors, masses), axis=0),
     }
     if method == "auto":
         found = [way() for way in ways.values()]
@@ -84,41 +84,43 @@ def _kmeans(vectors, n_init, random_state, masses):
         return model.fit_predict(points, sample_weight=masses)
 
 
-def _cluster_qr(vectors):
+def _cluster_qr(vectors, masses):
     """Damle, Minden & Ying (2019): pivoted QR picks one representative per cluster.
 
     The polar factor of the representatives' rows rotates the embedding onto the axes.
     """
-    return np.argmax(np.abs(rotation_to_axes(vectors).T @ vectors), axis=0)
+    return np.argmax(np.abs(rotation_to_axes(vectors, masses).T @ vectors), axis=0)
 
 
-def rotation_to_axes(vectors):
+def rotation_to_axes(vectors, masses=None):
     """Orthogonal R such that the points of the clusters in R' vectors lie near axes.
 
     Points of unit length are all equally good as the first pivot, and rounding would
     choose. So those in the direction of many others are made a very little longer.
     """
-    spread = vectors @ vectors.T / vectors.shape[1]
+    masses = np.ones(vectors.shape[1]) if masses is None else masses
+    spread = (vectors * (masses / masses.sum())) @ vectors.T
     longer = 1.0 + 1e-9 * np.einsum("ln,lm,mn->n", vectors, spread, vectors)
     _, _, pivots = qr(vectors * longer, mode="economic", pivoting=True)
     left, _, right = svd(vectors[:, pivots[: len(vectors)]])
     return left @ right
 
 
-def rotated_to_axes(vectors):
+def rotated_to_axes(vectors, masses=None):
     """The embedding (c, n) in the basis whose axes its points lie nearest to.
 
     Yu & Shi (2003): each point is assigned to its largest entry, and the basis is
     turned so that points lie as near as possible to their axes, until no assignment
     changes. The start is that of ``cluster_qr``.
     """
-    turned, labels = rotation_to_axes(vectors).T @ vectors, None
+    heavy = vectors if masses is None else vectors * masses
+    turned, labels = rotation_to_axes(vectors, masses).T @ vectors, None
     for _ in range(_MOST_TURNS):
         old, labels = labels, np.argmax(turned, axis=0)
         if old is not None and (labels == old).all():
             break
         members = labels == np.arange(len(vectors))[:, np.newaxis]
-        left, _, right = svd(np.einsum("ln,yn->ly", vectors, members.astype(float)))
+        left, _, right = svd(np.einsum("ln,yn->ly", heavy, members.astype(float)))
         turned = (left @ right).T @ vectors
     return turned
 
