@@ -1,9 +1,12 @@
 """What all baselines share. Every estimator in ``cdsk.baselines`` is checked here."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -26,6 +29,10 @@ EVERY = pytest.mark.parametrize(
 )
 
 
+# Some checks have fewer distinct points than clusters, or so few points that graphs of
+# neighbours fall apart.
+@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:.*have no similarity")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
@@ -89,6 +96,20 @@ def test_one_cluster(model, blobs):
 
 
 @EVERY
+@pytest.mark.parametrize("n_clusters", [3, 5])
+def test_identical_points_are_never_split(model, blobs, n_clusters):
+    places = np.arange(36) % 3
+    model = clone(model).set_params(n_clusters=n_clusters, random_state=0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        labels = model.fit_predict(blobs[0][[0, 40, 80]][places])
+    told = "X has 3 distinct points; expected at least n_clusters=5."
+    assert any(told in str(w.message) for w in said) == (n_clusters == 5)
+    if n_clusters == 5:
+        assert (labels == places).all()
+
+
+@EVERY
 def test_an_affinity_is_a_symmetric_matrix_without_negative_entries(model, blobs):
     model = clone(model).set_params(n_clusters=3, random_state=0).fit(blobs[0])
     if not hasattr(model, "affinity_matrix_"):
@@ -111,3 +132,14 @@ def test_spectral_labels_are_those_of_cdsk_without_rounds(blobs, kind):
     expected = CDSK(3, **options).fit_predict(K)
     labels = spectral_labels(K, 3, random_state=0)
     assert (labels == expected).all()
+
+
+def test_the_tail_tells_of_points_without_similarity_and_of_fewer_clusters():
+    W = np.zeros((20, 20))
+    W[0, 1] = W[1, 0] = 1.0
+    with (
+        pytest.warns(UserWarning, match="18 of 20 points have no similarity"),
+        pytest.warns(ConvergenceWarning, match="separates 1 groups of points"),
+    ):
+        labels = spectral_labels(W, 3, random_state=0)
+    assert (labels == 0).all()

@@ -43,6 +43,9 @@ def test_planes_that_cross_are_found_where_distances_fail(rng):
 
 @pytest.mark.parametrize("alpha", [0.3, 0.1, 1e-3])
 @pytest.mark.parametrize("shape", [(60, 90), (90, 10), (150, 2), (40, 1)], ids=str)
+@pytest.mark.filterwarnings(
+    "ignore:X has . distinct points", "ignore:.*have no similarity"
+)
 def test_codes_satisfy_the_conditions_of_optimality_of_all_atoms(rng, shape, alpha):
     # 150 directions in the plane: many atoms are nearly parallel
     X = rng.normal(size=shape)
@@ -127,6 +130,11 @@ def test_lengths_and_units_do_not_matter(rng):
         np.repeat(np.eye(3), 2, axis=0),
     ],
     ids=["equal", "zeros", "one feature", "two points", "orthogonal copies"],
+)
+@pytest.mark.filterwarnings(
+    "ignore:X has . distinct points",
+    "ignore:.*have no similarity",
+    "ignore:The kernel separates",
 )
 def test_degenerate_data_are_clustered(X):
     for n_clusters in (1, 2):

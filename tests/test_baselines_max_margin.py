@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_circles
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import adjusted_rand_score
 
@@ -101,9 +102,12 @@ def test_units_and_places_do_not_matter(rng, kernel, unit):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.filterwarnings(
+    "ignore:X has . distinct points", "ignore:.*have no similarity"
+)
 def test_few_and_equal_points(kernel):
     model = MaxMarginClustering(3, kernel=kernel, random_state=0)
-    assert len(np.unique(model.fit_predict(np.ones((5, 2))))) == 3
+    assert len(np.unique(model.fit_predict(np.ones((5, 2))))) == 1
     assert len(np.unique(model.fit_predict([[0.0], [1.0], [7.0]]))) == 3
 
 
@@ -137,3 +141,9 @@ def test_it_can_be_interrupted(rng, interrupt_after):
     X = rng.normal(size=(1500, 400))
     with pytest.raises(KeyboardInterrupt), interrupt_after(0.5):
         MaxMarginClustering(100, n_init=100, random_state=0).fit(X)
+
+
+def test_too_few_rounds_are_told(rng):
+    X = rng.normal(size=(200, 2))
+    with pytest.warns(ConvergenceWarning, match="still changed after 1 rounds"):
+        MaxMarginClustering(5, max_iter=1, random_state=0).fit(X)

@@ -23,6 +23,9 @@ def dense_and_sparse():
 
 @pytest.mark.parametrize("rank", [1, 7, 500])
 @pytest.mark.parametrize("k", [None, 2, 12])
+@pytest.mark.filterwarnings(
+    "ignore:X has . distinct points", "ignore:.*have no similarity"
+)
 def test_affinity_equals_its_formula(dense_and_sparse, rank, k):
     X, _ = dense_and_sparse
     model = SelfTuningSpectral(2, scale_neighbor=rank, n_neighbors=k, random_state=0)
@@ -57,6 +60,9 @@ def test_clusters_of_unequal_density(dense_and_sparse, k):
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 @pytest.mark.parametrize("k", [None, 5])
+@pytest.mark.filterwarnings(
+    "ignore:X has . distinct points", "ignore:.*have no similarity"
+)
 def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
     X, _ = dense_and_sparse
     model = SelfTuningSpectral(2, n_neighbors=k, random_state=0).fit(X)
@@ -66,6 +72,9 @@ def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
 
 
 @pytest.mark.parametrize("k", [None, 3, 12])
+@pytest.mark.filterwarnings(
+    "ignore:X has . distinct points", "ignore:.*have no similarity"
+)
 def test_points_with_many_copies(dense_and_sparse, k):
     X, y = dense_and_sparse
     heap = np.repeat(X[[0, -1]], 10, axis=0)  # more copies than neighbours

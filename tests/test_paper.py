@@ -385,6 +385,29 @@ def test_some_stand_only_beside_those_that_do_not_scale(data, monkeypatch):
         assert [task.sample for task in found] == expected
 
 
+def test_records_of_other_data_are_made_again(data):
+    given = {"data": data, "sets": ["ionosphere"], "methods": ["kmeans"]}
+    given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
+    options = type("Options", (), given)
+    for n, left in ((150, 0), (151, 1)):
+        known = {("ionosphere", "kmeans", None, 0): {"status": "done", "of": n}}
+        assert len(tasks(options, known)) == left
+
+
+def test_a_file_that_cannot_be_read_is_a_failure_among_others(tmp_path):
+    (tmp_path / "yale.npz").write_bytes(b"no archive")
+    np.savez(tmp_path / "umist.npz", X=np.ones((5, 2)))
+    given = {"data": tmp_path, "sets": ["yale", "umist"], "methods": ["kmeans"]}
+    given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
+    assert [task.of for task in tasks(type("Options", (), given), {})] == [0, 0]
+
+
+def test_of_equal_scores_the_first_method_is_named():
+    made = [record(method=m, accuracy=0.5) for m in ("cdsk-uniform", "cdsk")]
+    text = markdown("paper", cells(made), "command")
+    assert "| highest NMI | CDSK |" in text
+
+
 def test_a_method_that_is_not_there_is_shown_and_tried_again(data, monkeypatch):
     missing = partial(methods._baseline, "NoSuchMethod")
     monkeypatch.setitem(METHODS, "missing", Method("Missing", "MMC", missing))

@@ -12,6 +12,7 @@ in .png. Methods that do not scale are run on a class-balanced sample of large s
 """
 
 import argparse
+import math
 import shlex
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def _options(arguments):
     parser.add_argument("--mode", choices=MODES, default="paper", help="preparation")
     parser.add_argument("--repeats", type=_positive, default=10, help="seeds")
     parser.add_argument("--jobs", type=_positive, default=1, help="pairs at a time")
-    parser.add_argument("--budget", type=float, default=600.0, help="s, of one fit")
+    parser.add_argument("--budget", type=_seconds, default=600.0, help="s, of one fit")
     parser.add_argument(
         "--sample", type=_positive, default=2500, help="points for those not scaling"
     )
@@ -80,9 +81,21 @@ def _options(arguments):
         names = ", ".join(missing or SETS)
         parser.error(f"{options.data} must hold NAME.npz; there is no {names}.")
     options.chosen = [n for n in ("sets", "methods") if getattr(options, n)]
-    options.sets = options.sets or there
-    options.methods = options.methods or list(METHODS)
+    # each once
+    options.sets = list(dict.fromkeys(options.sets or there))
+    options.methods = list(dict.fromkeys(options.methods or METHODS))
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out must be a folder that can be written to; got {error}.")
     return options
+
+
+def _seconds(text):
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be positive and finite, got {value}")
+    return value
 
 
 def _positive(text):

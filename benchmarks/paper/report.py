@@ -119,12 +119,12 @@ def printed(name, method):
 
 def best(found, name, methods, sampled=False):
     """The method of highest NMI on all points of a set, or on the sample of it."""
-    scored = [
-        (cell.mean("nmi_max"), method)
-        for method in methods
-        if (cell := found.get((name, method))) and cell.done and cell.sampled == sampled
-    ]
-    return max(scored)[1] if scored else None
+    scored = {}
+    for method in methods:
+        cell = found.get((name, method))
+        if cell and cell.done and cell.sampled == sampled:
+            scored[method] = cell.mean("nmi_max")
+    return max(scored, key=scored.__getitem__, default=None)  # of equal ones the first
 
 
 def write(folder, mode, records, command):

@@ -53,8 +53,7 @@ def tasks(options, known):
     """What is left to do, small sets first; ``known`` is what ``read`` returns."""
     found = []
     for name in options.sets:
-        with np.load(Path(options.data, f"{name}.npz")) as archive:
-            n = archive["y"].size
+        n = _n_points(Path(options.data, f"{name}.npz"))
         for method in options.methods:
             limit = METHODS[method].limit
             sample = options.sample if limit is not None and n > limit else None
@@ -64,15 +63,26 @@ def tasks(options, known):
             seeds = tuple(
                 seed
                 for seed in range(options.repeats)
-                if not _finished(known.get(key(whole.record(seed))), options)
+                if not _finished(known.get(key(whole.record(seed))), n, options)
             )
             if seeds:
                 found.append(Task(name, method, sample, n, seeds))
     return sorted(found, key=lambda task: task.of)
 
 
-def _finished(record, options):
+def _n_points(path):
+    """Number of points in a file; 0 if it cannot be read, of which a side will tell."""
+    try:
+        with np.load(path) as archive:
+            return archive["y"].size
+    except (KeyError, OSError, ValueError):
+        return 0
+
+
+def _finished(record, n, options):
     if record is None or options.redo == "all":
+        return False
+    if record["of"] != n:  # of other data
         return False
     if record["status"] == "done":
         return True

@@ -33,11 +33,13 @@ class DataSet:
 SETS = {
     "yaleb": DataSet("Yale-B"),
     "ionosphere": DataSet("Ionosphere"),
-    "georgia_tech": DataSet("Georgia Face", pca=True),
+    "georgia_tech": DataSet(
+        "Georgia Face", pca=True, remark="40 x 30, grey; the paper has colours"
+    ),
     "coil20": DataSet("COIL-20"),
     "coil100": DataSet("COIL-100"),
     "pie": DataSet("CMU PIE", pca=True, remark="stored as JPEG"),
-    "umist": DataSet("UMIST Face", pca=True),
+    "umist": DataSet("UMIST Face", pca=True, remark="32 x 32; the paper has 112 x 92"),
     "mpie_s2": DataSet("MPIE S2", pca=True),
     "mpie_s3": DataSet("MPIE S3", pca=True),
     "mpie_s4": DataSet("MPIE S4", pca=True),

@@ -32,7 +32,7 @@ from cdsk._explain.report import describe
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch, Neighbours, PointSearch
 from cdsk._parameters import GIVEN, check_parameters
-from cdsk._points import Points
+from cdsk._points import Points, warn_of_copies
 from cdsk._progress import Progress
 from cdsk._runtime import (
     check_memory,
@@ -43,6 +43,7 @@ from cdsk._runtime import (
 from cdsk._steps.alternate import Fit, alternate
 from cdsk._steps.eigen import ROUGH, TOLERANCE
 from cdsk._steps.labels import assign_labels
+from cdsk._steps.spectral import warn_of_fewer_clusters, warn_of_strays
 from cdsk._steps.start import check_init, first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
@@ -399,13 +400,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         progress.stage("neighbours")
         candidates = self._candidates(points.X, rng, n_threads, progress, masses)
         if n_clusters < self.n_clusters_:
-            warnings.warn(
-                f"X has {n_clusters} distinct points; expected at least n_clusters="
-                f"{self.n_clusters_}. Identical points are not split: there are "
-                f"{n_clusters} clusters.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_of_copies(n_clusters, self.n_clusters_, stacklevel=4)
         fits: list[Fit] = []
         weights, partitions = None, []
         # several kernels are compared by rough eigenvectors; the winner's are refined
@@ -450,17 +445,10 @@ class CDSK(ClusterMixin, BaseEstimator):
                 )
                 labels = label(kernel, fit)
         else:  # where the data chose, outliers are to be expected
-            _warn_of_stray_points(fit.embedding.stray, kernel)
+            warn_of_strays(fit.embedding, kernel, stacklevel=4)
         if fit.complaint is not None:
             warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
-        if labels.max() + 1 < n_clusters:
-            warnings.warn(
-                f"The kernel separates {labels.max() + 1} groups of points; expected "
-                f"n_clusters={n_clusters}. There are no more clusters than groups. "
-                f"More takes {kernel.remedy}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_of_fewer_clusters(labels, n_clusters, kernel, stacklevel=4)
 
         progress.stage("margins")
         of_rows = points.to_rows
@@ -920,20 +908,6 @@ class CDSK(ClusterMixin, BaseEstimator):
 
         options = {"n_init": self.n_init, "rng": rng, **how}
         return choose_lambda(points.X, candidates, fit, n_clusters, **options)
-
-
-def _warn_of_stray_points(stray, kernel):
-    count = int(stray.sum())
-    if count:
-        whose = "their nearest neighbour"
-        if kernel.points is None:
-            whose = "the most similar point, or of that with the largest similarities"
-        warnings.warn(
-            f"{count} of {len(stray)} points have no similarity to any cluster and "
-            f"took the label of {whose}. To connect them takes {kernel.remedy}.",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def select_lambda(

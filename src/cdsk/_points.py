@@ -11,7 +11,10 @@ them in a cache. A product with the graph of a million points takes a third of t
 that it takes in any order.
 """
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._nearest import order_points
 from cdsk._runtime import check_memory
@@ -173,6 +176,17 @@ class Points:
 
     def _shares(self, masses):
         return np.sqrt(self.counts / self.to_rows(masses))[:, np.newaxis]
+
+
+def warn_of_copies(n_different, n_clusters, stacklevel):
+    """Tell that there are fewer different points than clusters."""
+    warnings.warn(
+        f"X has {n_different} distinct points; expected at least n_clusters="
+        f"{n_clusters}. Identical points are not split: there are {n_different} "
+        "clusters.",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def first_of_equal_rows(X):

@@ -14,9 +14,14 @@ from sklearn.utils.validation import validate_data
 
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.graph import given_similarities
+from cdsk._points import first_of_equal_rows, warn_of_copies
 from cdsk._runtime import one_thread_if_forked, said_in_words, unchanged_if_it_fails
 from cdsk._steps.labels import METHODS, in_order_of_appearance
-from cdsk._steps.spectral import spectral_partition
+from cdsk._steps.spectral import (
+    spectral_partition,
+    warn_of_fewer_clusters,
+    warn_of_strays,
+)
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
     check_choice,
@@ -68,6 +73,10 @@ class Baseline(ClusterMixin, BaseEstimator):
             rng = check_random_state(self.random_state)
             # one precision for all that follows
             labels = self._labels_of(X.astype(np.float64, copy=False), rng)
+            row_of, copies = first_of_equal_rows(X)
+            if len(row_of) < self.n_clusters:
+                warn_of_copies(len(row_of), self.n_clusters, stacklevel=3)
+                labels = copies
             self.labels_ = in_order_of_appearance(labels)
         return self
 
@@ -159,4 +168,6 @@ def spectral_labels(
     )
     if found.complaint is not None:
         warnings.warn(found.complaint, ConvergenceWarning, stacklevel=2)
+    warn_of_strays(found, kernel, stacklevel=3)
+    warn_of_fewer_clusters(labels, n_clusters, kernel, stacklevel=3)
     return labels

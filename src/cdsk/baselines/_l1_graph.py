@@ -56,6 +56,12 @@ class L1Graph(AffinityBaseline):
         A: row i is the combination that sample i is, before ``mass``.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         W.
+
+    References
+    ----------
+    E. Elhamifar, R. Vidal. Sparse subspace clustering. CVPR, 2009. B. Cheng, J. Yang,
+    S. Yan, Y. Fu, T. S. Huang. Learning with l1-graph for image analysis. IEEE
+    Transactions on Image Processing, 2010.
     """
 
     coef_: sparse.csr_array

@@ -76,6 +76,11 @@ class LaplacianL1Graph(L1Graph):
         A: row i is the combination that sample i is, before ``mass``.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         W.
+
+    References
+    ----------
+    Y. Yang, Z. Wang, J. Yang, J. Wang, S. Chang, T. S. Huang. Data clustering by
+    Laplacian regularized l1-graph. AAAI, 2014.
     """
 
     objective_: NDArray[np.float64]

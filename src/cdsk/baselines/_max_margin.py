@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Maximum margin clustering by alternation."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
 from cdsk._kernels.gaussian import gaussian_gram
@@ -139,8 +141,15 @@ class MaxMarginClustering(Baseline):
                 labels = kmeans_labels(start, c, self.n_init, rng)
                 ends.append(self._alternated(labels, factor, least, most))
         # the first of equally good ones, up to rounding
-        labels, history = min(ends, key=lambda end: round(end[1][-1], 12))
+        labels, history, ended = min(ends, key=lambda end: round(end[1][-1], 12))
         self.objective_, self.n_iter_ = np.array(history), len(history)
+        if not ended:
+            warnings.warn(
+                f"Labels still changed after {self.n_iter_} rounds; expected max_iter "
+                "to be more.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return labels
 
     def _centred_kernel(self, X):
@@ -155,7 +164,7 @@ class MaxMarginClustering(Baseline):
         return K, points
 
     def _alternated(self, labels, factor, least, most):
-        """Labels at which rounds end, and the objective at each of them."""
+        """Labels, the objective of every round, and whether there were enough."""
         n, c = len(labels), self.n_clusters
         history = []
         targets = np.eye(c)
@@ -168,13 +177,12 @@ class MaxMarginClustering(Baseline):
             rest = cho_solve(factor, centred, check_finite=False) / self.C
             history.append(float(np.sum(centred * rest)) / n)
             found = balanced_assignment(Y - rest, least, most)
-            if (found == labels).all():
-                break
             # rounding may let equally good labels take turns
-            if len(history) > 1 and history[-1] >= history[-2]:
-                break
+            in_turn = len(history) > 1 and history[-1] >= history[-2]
+            if in_turn or (found == labels).all():
+                return labels, history, True
             labels = found
-        return labels, history
+        return labels, history, False
 
 
 def balanced_assignment(scores, least, most):

@@ -77,7 +77,7 @@ class RIM(Baseline):
         Weights of the features, or of the kernel with ``pivots_``.
     intercept_ : ndarray of shape (n_clusters,)
         The b_k.
-    pivots_ : ndarray of shape (n_pivots, n_features)
+    pivots_ : ndarray of shape (n_pivots, n_features) or None
         Points of the Gaussian kernel that span all others.
     objective_ : ndarray of shape (n_steps + 1,)
         The objective at the start and after each step.
@@ -170,7 +170,7 @@ class RIM(Baseline):
             start = kmeans_labels(points, self.n_clusters, self.n_init, rng)
             if self.kernel == "linear":
                 weights, intercept = self._trained(points, start)
-                self.coef_ = weights / unit
+                self.coef_, self.pivots_ = weights / unit, None
             else:
                 features, pivots, triangle = self._factor(X)
                 weights, intercept = self._trained(features, start)

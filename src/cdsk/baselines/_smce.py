@@ -58,6 +58,10 @@ class SMCE(AffinityBaseline):
         Cluster of each sample, numbered in order of appearance.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         W.
+
+    References
+    ----------
+    E. Elhamifar, R. Vidal. Sparse manifold clustering and embedding. NIPS, 2011.
     """
 
     def __init__(
