@@ -3,6 +3,7 @@
 
 import warnings
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,6 +100,8 @@ class RIM(Baseline):
     >>> model.predict([[4.0]])
     array([1])
     """
+
+    pivots_: Any
 
     def __init__(
         self,
