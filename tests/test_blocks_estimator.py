@@ -111,7 +111,7 @@ def test_brute_force(blobs, fitted):
 
 def test_clusters_are_found(blobs, fitted):
     assert adjusted_rand_score(blobs[1], fitted.labels_) > 0.97
-    X, y = make_moons(4000, noise=0.1, random_state=0)
+    X, y = make_moons(4000, noise=0.05, random_state=0)
     labels = BlockCDSK(2, random_state=0).fit_predict(X)
     assert adjusted_rand_score(y, labels) > 0.95
 

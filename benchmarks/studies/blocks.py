@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """BlockCDSK: normalisation, nearest landmarks, scales, votes, number of landmarks.
 
-    python -m benchmarks.studies.blocks DATA [--large] [--seed 0] [--only WORD ...]
+    python -m benchmarks.studies.blocks DATA [--large [--rows 10000]] [--seed 0]
+        [--only WORD ...] [--variants NAME ...] [--rivals]
 
 Every variant differs from the default in one thing. Sets are those of the folder DATA
-(sets.py) with at least 2000 points, some that are drawn here, and with --large a part
-of MNIST. Choices are made on half 0 of the sets, by a hash of the name; half 1 tells
-what they are worth. One line per set and variant, then means of NMI and ARI.
+(sets.py) with at least 2000 points, some that are drawn here, and with --large parts of
+COIL-100 and MNIST. Choices are made on half 0 of the sets, by a hash of the name; half
+1 tells what they are worth. One line per set and variant, then means of NMI and ARI.
 """
 
 import argparse
@@ -42,15 +43,15 @@ class Cosine(candidates.LandmarkKernel):
         self.matrix = (0.5 * (matrix + matrix.T)).tocsr()
         self.matrix.sort_indices()
         self.order = BandOrder(self.matrix)
-        self._diagonal = np.ones(self.n)
+        self.loops = self._diagonal = np.ones(self.n)
 
 
-class Loops(candidates.LandmarkKernel):
-    """Z'Z whose diagonal counts as similarity, too."""
+class WithoutLoops(candidates.LandmarkKernel):
+    """Z'Z whose diagonal is no similarity."""
 
     def __init__(self, *how):
         super().__init__(*how)
-        self.loops = self.diagonal.copy()
+        self.loops = None
 
 
 class Weighted(candidates.LandmarkVotes):
@@ -93,7 +94,7 @@ def kernel(kind):
 VARIANTS = {
     "default": ((), None),
     "cosine": (kernel(Cosine), None),
-    "loops": (kernel(Loops), None),
+    "no loops": (kernel(WithoutLoops), None),
     "r = 3": (nearest(3), None),
     "r = 7": (nearest(7), None),
     "r = 10": (nearest(10), None),
@@ -137,7 +138,7 @@ def drawn(seed):
         yield name, X, y, np.ones(len(y), bool)
 
 
-def all_sets(folder, seed, large):
+def all_sets(folder, seed, large, rows):
     yield from drawn(seed)
     for name, X, y, counted in sets.load(folder, 10**6):
         if LEAST <= len(X) <= 12_000 and "/" in name:
@@ -145,7 +146,7 @@ def all_sets(folder, seed, large):
     for name in ("coil100", "mnist") if large else ():
         path = Path(folder, f"{name}.npz")
         X, y = sets.of_archive(path, 10**6)
-        part = np.random.RandomState(seed).permutation(len(X))[:10_000]
+        part = np.random.RandomState(seed).permutation(len(X))[:rows]
         yield name, X[part], y[part], np.ones(len(part), bool)
 
 
@@ -172,6 +173,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rows", type=int, default=10_000, help="of the large sets")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", help="sets whose names begin so")
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS))
@@ -181,7 +183,7 @@ def main():
     rivals = ["sample + predict", "k-means"] if arguments.rivals else []
     found = defaultdict(list)
     for name, X, y, counted in all_sets(
-        arguments.folder, arguments.seed, arguments.large
+        *(arguments.folder, arguments.seed, arguments.large, arguments.rows)
     ):
         if arguments.only and not name.startswith(tuple(arguments.only)):
             continue

@@ -3,8 +3,9 @@
 
 Z'Z is the Gram matrix of the columns of Z, so that it is semi-definite as it is, and
 holds how many points there are: it is what K_ij m_i m_j is for points that stand for
-several rows. Other normalisations lose where clusters differ in density or where r is
-small: docs/notes/2026-11-17-blocks.md.
+several rows. Its diagonal is what the rows of one landmark have in common and counts as
+similarity, too: a heap of rows that has a landmark for itself may be a cluster.
+docs/notes/2026-11-17-blocks.md has other normalisations.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class LandmarkKernel(SparseKernel):
             matrix, BandOrder(matrix), n_threads, graph, "more landmarks or rows"
         )
         self.masses = masses
-        self._diagonal = diagonal / unit
+        self.loops = self._diagonal = diagonal / unit
 
     @property
     def diagonal(self):

@@ -11,22 +11,14 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._blocks.candidates import (
-    FACTORS,
-    LandmarkGraph,
-    votes_of_block,
-)
+from cdsk._blocks.candidates import FACTORS, LandmarkGraph, votes_of_block
 from cdsk._blocks.gram import check_rows, gram_of_block, merge_grams
-from cdsk._blocks.landmarks import Landmarks, place_landmarks
+from cdsk._blocks.landmarks import WAYS, decide
 from cdsk._blocks.passes import in_order, rows_for
 from cdsk._blocks.sample import merge_samples, sample_block
 from cdsk._blocks.sources import as_source
 from cdsk._choices.partition import Choice
-from cdsk._choices.representation import (
-    Representation,
-    check_representation,
-    represent,
-)
+from cdsk._choices.representation import Representation, check_representation
 from cdsk._estimator import CDSK
 from cdsk._parameters import check_parameters
 from cdsk._points import Points
@@ -51,13 +43,10 @@ from cdsk._validation import (
 LANDMARKS, LANDMARKS_PER_CLUSTER, ROWS_PER_LANDMARK = 3000, 30, 2
 SAMPLE_PER_LANDMARK = 10
 
-WAYS = ("kmeans", "uniform")
-
 # Stages of a fit, and about what part of its time each takes.
 _PARTS = {
     "sample": 0.05,
-    "representation": 0.05,
-    "landmarks": 0.10,
+    "landmarks": 0.15,
     "similarities": 0.40,
     "neighbours": 0.01,
     "kernels": 0.10,
@@ -106,7 +95,7 @@ class LandmarkCDSK(CDSK):
 
     def _represent_and_count(self, points, X, rng, n_threads, progress):
         self.count_choice_ = None
-        self.n_clusters_ = self.n_clusters
+        self.n_clusters_ = int(self.n_clusters)
         self.representation_ = Representation.fit(X, "raw")
         return points
 
@@ -387,30 +376,18 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         m = self.n_landmarks or default_landmarks(n, self.n_clusters)
         sample = sample.first(self.sample_size or SAMPLE_PER_LANDMARK * m)
 
-        progress.stage("representation")
-        distinct = Points.distinct(sample.points)
-        representation = represent(
-            *(distinct.X, self.n_clusters, self.representation, rng, n_threads),
-            *(self.n_components, distinct.relative_masses),
-        )
         progress.stage("landmarks")
-        points = representation.transform(sample.points, n_threads)
-        points = place_landmarks(points, m, self.landmarks, n_threads)
-        if len(points) < 2:
-            raise ValueError(
-                "X must hold different rows; got a sample of "
-                f"{len(sample.points)} rows that are all equal."
-            )
-        landmarks = Landmarks(points)
-        landmarks.neighbours  # noqa: B018  once, before several threads ask for it
-
+        representation, landmarks = decide(
+            *(sample.points, self.n_clusters, m, self.landmarks),
+            *(self.representation, self.n_components, rng, n_threads),
+        )
         progress.stage("similarities")
         gram = self._gram(source, representation, landmarks, n, n_threads, progress)
 
         inner.fit_landmarks(landmarks, gram, rng, progress)
         progress.stage("labels")
         self.n_clusters_ = int(self.n_clusters)
-        self.landmarks_ = points
+        self.landmarks_ = landmarks.points
         self.landmark_masses_ = gram.counts
         self.landmark_model_ = inner
         self.representation_ = representation
@@ -446,7 +423,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
 
         def parts():
             for part in source.parts():
-                if part.first == 0 and part.begin == 0:
+                if part.first == 0:
                     validate_data(self, part.rows, reset=True, skip_check_array=True)
                     n_bytes = 16 * size * self.n_features_in_
                     advice = "Use a smaller sample_size."

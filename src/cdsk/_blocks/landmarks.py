@@ -16,9 +16,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from cdsk._choices.representation import represent
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours, PointSearch
 from cdsk._kernels.votes import check_reach
-from cdsk._points import first_of_equal_rows
+from cdsk._points import Points, first_of_equal_rows
 
 # What the weights of a point sum to, rounding aside.
 ONE = 2**15
@@ -26,8 +27,29 @@ ONE = 2**15
 # Landmarks whose weight is not 0, at most.
 NEAREST = 5
 
+# Where landmarks are.
+WAYS = ("kmeans", "uniform")
+
 # Passes of k-means over the sample.
 _PASSES = 5
+
+
+def decide(points, n_clusters, m, how, view, n_components, rng, n_threads):
+    """The ``Representation`` and at most m ``Landmarks`` for the points of a sample."""
+    distinct = Points.distinct(points)
+    representation = represent(
+        *(distinct.X, n_clusters, view, rng, n_threads),
+        *(n_components, distinct.relative_masses),
+    )
+    represented = representation.transform(points, n_threads)
+    landmarks = Landmarks(place_landmarks(represented, m, how, n_threads))
+    if len(landmarks) < 2:
+        raise ValueError(
+            f"X must hold different rows; got a sample of {len(points)} rows that are "
+            "all equal."
+        )
+    landmarks.neighbours  # noqa: B018  once, before several threads ask for it
+    return representation, landmarks
 
 
 def place_landmarks(points, m, how, n_threads):

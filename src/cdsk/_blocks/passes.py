@@ -7,7 +7,8 @@ alone hears, waits for nothing longer than a fraction of a second.
 """
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 # Products of numbers that a part may take: a few tenths of a second.
 _WORK = 2**29
@@ -25,7 +26,8 @@ def in_order(parts, function, n_threads):
         for part in parts:
             yield part, function(part)
         return
-    pool, waiting = ThreadPoolExecutor(n_threads), deque()
+    pool = ThreadPoolExecutor(n_threads)
+    waiting: deque[tuple[Any, Future[Any]]] = deque()
     try:
         for part in parts:
             waiting.append((part, pool.submit(function, part)))
