@@ -34,16 +34,23 @@ SIX = tuple(2.0 ** (-0.5 * i) for i in (0, 2, 3, 4, 5, 6))
 
 
 class Cosine(candidates.LandmarkKernel):
-    """Z'Z with a diagonal of ones."""
+    """Z'Z with a diagonal of ones: W_ij / (W_ii W_jj)^power, power 1/2."""
+
+    power = 0.5
 
     def __init__(self, gram, *how):
         super().__init__(gram, *how)
-        root = sparse.diags_array(1.0 / np.sqrt(np.maximum(self.diagonal, 1e-9)))
+        diagonal = np.maximum(self.diagonal, 1e-9)
+        root = sparse.diags_array(diagonal**-self.power)
         matrix = (root @ self.matrix @ root).tocsr()
         self.matrix = (0.5 * (matrix + matrix.T)).tocsr()
         self.matrix.sort_indices()
         self.order = BandOrder(self.matrix)
-        self.loops = self._diagonal = np.ones(self.n)
+        self.loops = self._diagonal = diagonal ** (1 - 2 * self.power)
+
+
+class HalfCosine(Cosine):
+    power = 0.25
 
 
 class WithoutLoops(candidates.LandmarkKernel):
@@ -95,9 +102,11 @@ VARIANTS = {
     "default": ((), None),
     "cosine": (kernel(Cosine), None),
     "no loops": (kernel(WithoutLoops), None),
+    "half cosine": (kernel(HalfCosine), None),
     "r = 3": (nearest(3), None),
     "r = 7": (nearest(7), None),
     "r = 10": (nearest(10), None),
+    "half cosine, r = 7": (kernel(HalfCosine) + nearest(7), None),
     "cosine, r = 10": (kernel(Cosine) + nearest(10), None),
     "six scales": (scales(SIX), None),
     "weighted votes": (
