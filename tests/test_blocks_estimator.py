@@ -55,9 +55,9 @@ def state(model):
     )
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize(
-    "places", [(), (1,), range(50, 600, 50), (1, 2, 3, 599)], ids=str
+    ("places", "n_threads"),
+    [((), 2), ((1,), 1), (range(50, 600, 50), 1), ((1, 2, 3, 599), 2)],
 )
 def test_same_bits_for_any_blocks_and_threads(blobs, fitted, places, n_threads):
     model = clone(fitted).set_params(n_threads=n_threads).fit(cut(blobs[0], *places))
@@ -124,6 +124,17 @@ def test_a_rare_cluster_is_found(rng):
     order = rng.permutation(len(y))
     labels = BlockCDSK(8, random_state=0).fit(X[order]).labels_
     assert adjusted_rand_score(y[order], labels) == 1.0
+
+
+def test_a_heap_of_equal_rows_is_a_cluster(rng):
+    # a landmark that shares no row with another
+    X = rng.normal(size=(1200, 3))
+    y = np.repeat([0, 1, 2], [1000, 100, 100])
+    X[y == 0] = 0.0
+    X[y == 1] += 30.0
+    X[y == 2] -= 30.0
+    labels = BlockCDSK(3, representation="raw", random_state=0).fit(X).labels_
+    assert adjusted_rand_score(y, labels) == 1.0
 
 
 def test_labels_are_what_predict_says(blobs, fitted):
