@@ -1,4 +1,5 @@
 import itertools
+import pickle
 from functools import reduce
 
 import numpy as np
@@ -65,6 +66,16 @@ def test_any_cut_and_any_order_of_merging(rng, state, dtype):
             )
             blocks = [reduce(merge_grams, pair) for pair in pairs]
         same(whole, blocks[0])
+
+
+def test_passes_in_another_process(rng, state):
+    """What a pass needs and gives can be sent."""
+    X = rng.normal(size=(60, FEATURES))
+    function, sent = pickle.loads(pickle.dumps((gram_of_block, (X, *state))))
+    first = pickle.loads(pickle.dumps(function(*sent)))
+    same(first, gram_of_block(X, *state))
+    merge = pickle.loads(pickle.dumps(merge_grams))
+    same(merge(first, first), merge_grams(first, first))
 
 
 def test_no_sum_overflows():
