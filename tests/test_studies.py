@@ -66,6 +66,21 @@ def test_defaults(folder, monkeypatch):
     assert "\n## One kernel\n" in (folder / "out" / "defaults-rules.md").read_text()
 
 
+def test_blocks(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.blocks")
+    X, y = three_clusters(2)
+    few = [("few", X, y, np.ones(len(y), bool))]
+    monkeypatch.setattr(study, "drawn", lambda seed: few)
+    monkeypatch.setattr(study, "LEAST", 50)
+    run(monkeypatch, "blocks", folder, "--rivals")
+    lines = capsys.readouterr().out.splitlines()
+    table = lines[lines.index("| variant | half 0 | half 1 |") + 2 :]
+    assert len(table) == len(study.VARIANTS) + 2
+    assert "| default | 1.000/1.000" in table[0]
+    X, y, counted = study.rare(2000, 0)
+    assert X.shape == (2000, 8) and counted.sum() == (y < 20).sum()
+
+
 def test_eigensolvers(folder, monkeypatch, capsys):
     study = importlib.import_module("benchmarks.studies.eigensolvers")
     X = np.random.RandomState(0).standard_normal((300, 64))

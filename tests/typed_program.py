@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import cdsk
-from cdsk import CDSK, plot, theory
+from cdsk import CDSK, BlockCDSK, plot, theory
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,6 +38,17 @@ def cluster(X: Floats) -> CDSK:
     assert_type(model.score_samples(X), Floats)
     assert_type(model.report(), str)
     return model
+
+
+def in_blocks(X: Floats) -> None:
+    model = BlockCDSK(n_clusters=2, random_state=0).fit([X[:20], X[20:]])
+    assert_type(model, BlockCDSK)
+    assert_type(model.labels_, Labels)
+    assert_type(model.landmarks_, Floats)
+    assert_type(model.landmark_model_, CDSK)
+    assert_type(model.predict(X), Labels)
+    assert_type(model.predict_proba(X), Floats)
+    assert_type(model.decision_function(X), Floats)
 
 
 def parts(X: Floats) -> None:
@@ -76,6 +87,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) + np.repeat([0.0, 8.0], 30)[:, np.newaxis]
     model = cluster(X)
+    in_blocks(X)
     parts(X)
     pictures(model, X)
     theorems(model, X)

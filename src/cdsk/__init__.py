@@ -11,6 +11,7 @@ from cdsk._version import __version__ as __version__
 
 # Public name -> where it is: in this module, or this module itself.
 _MODULES = {
+    "BlockCDSK": "cdsk._blocks.estimator",
     "CDSK": "cdsk._estimator",
     "CountChoice": "cdsk._choices.n_clusters",
     "LambdaChoice": "cdsk._choices.lam",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test compares them
     from cdsk import baselines as baselines
     from cdsk import plot as plot
     from cdsk import theory as theory
+    from cdsk._blocks.estimator import BlockCDSK as BlockCDSK
     from cdsk._choices.lam import LambdaChoice as LambdaChoice
     from cdsk._choices.n_clusters import CountChoice as CountChoice
     from cdsk._choices.n_clusters import suggest_n_clusters as suggest_n_clusters

@@ -26,11 +26,13 @@ _PAUSE, _EARLY = 10.0, 1.0
 class Progress:
     """Tells what a fit does while its ``with`` block lasts.
 
-    ``verbose`` is 0 for nothing, 1 for stages, 2 for the rounds as well.
+    ``verbose`` is 0 for nothing, 1 for stages, 2 for the rounds as well. ``parts`` are
+    the stages of another estimator.
     """
 
-    def __init__(self, verbose=0):
+    def __init__(self, verbose=0, parts=_PARTS):
         self.verbose = int(verbose)
+        self._parts = parts
         self._bar = None
         # seconds in every stage that was entered
         self._seconds = {}
@@ -107,16 +109,18 @@ class Progress:
         self._entered = now
 
     def _show(self, part, always=False):
-        names = list(_PARTS)
+        names = list(self._parts)
         earlier = names[: names.index(self._name)]
-        before = sum(_PARTS[name] for name in earlier)
+        before = sum(self._parts[name] for name in earlier)
         begin, end = self._span
-        done = before + _PARTS[self._name] * (begin + (end - begin) * part)
+        done = before + self._parts[self._name] * (begin + (end - begin) * part)
         # the fits of a stage each begin anew
         done = self._done = max(done, self._done)
         now = time.perf_counter()
         spent = now - self._begun
-        skipped = sum(_PARTS[name] for name in earlier if name not in self._seconds)
+        skipped = sum(
+            self._parts[name] for name in earlier if name not in self._seconds
+        )
         left = ""
         if done > skipped and spent >= _EARLY:
             left = f"about {spent * (1.0 - done) / (done - skipped):.0f} s left"

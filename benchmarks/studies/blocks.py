@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""BlockCDSK: normalisation, nearest landmarks, scales, votes, number of landmarks.
+
+    python -m benchmarks.studies.blocks DATA [--large [--rows 10000]] [--seed 0]
+        [--only WORD ...] [--variants NAME ...] [--rivals]
+
+Every variant differs from the default in one thing. Sets are those of the folder DATA
+(sets.py) with at least 2000 points, some that are drawn here, and with --large parts of
+COIL-100 and MNIST. Choices are made on half 0 of the sets, by a hash of the name; half
+1 tells what they are worth. One line per set and variant, then means of NMI and ARI.
+"""
+
+import argparse
+import contextlib
+import time
+import warnings
+import zlib
+from collections import defaultdict
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.datasets import make_blobs, make_circles, make_moons
+
+from benchmarks.studies import sets
+from cdsk import CDSK, BlockCDSK
+from cdsk._blocks import candidates, estimator, landmarks
+from cdsk._linalg.banded import BandOrder
+
+LEAST = 2000
+SIX = tuple(2.0 ** (-0.5 * i) for i in (0, 2, 3, 4, 5, 6))
+
+
+class Cosine(candidates.LandmarkKernel):
+    """Z'Z with a diagonal of ones: W_ij / (W_ii W_jj)^power, power 1/2."""
+
+    power = 0.5
+
+    def __init__(self, gram, *how):
+        super().__init__(gram, *how)
+        diagonal = np.maximum(self.diagonal, 1e-9)
+        root = sparse.diags_array(diagonal**-self.power)
+        matrix = (root @ self.matrix @ root).tocsr()
+        self.matrix = (0.5 * (matrix + matrix.T)).tocsr()
+        self.matrix.sort_indices()
+        self.order = BandOrder(self.matrix)
+        self.loops = self._diagonal = diagonal ** (1 - 2 * self.power)
+
+
+class HalfCosine(Cosine):
+    power = 0.25
+
+
+class WithoutLoops(candidates.LandmarkKernel):
+    """Z'Z whose diagonal is no similarity."""
+
+    def __init__(self, *how):
+        super().__init__(*how)
+        self.loops = None
+
+
+class Weighted(candidates.LandmarkVotes):
+    """Votes times the weights of the landmarks."""
+
+    def log_votes(self, X, n_threads=1):
+        near = self.landmarks.nearest
+        weights = np.maximum(self.weights, 1e-9 * self.weights.max())
+        indices, distances = near(X)
+        z = self.landmarks.weights(indices, distances, self.factor)
+        indices = indices[:, : z.shape[1]]
+        votes = np.zeros((len(X), self.n_clusters))
+        rows = np.arange(len(X))[:, np.newaxis]
+        np.add.at(votes, (rows, self.labels[indices]), z * weights[indices])
+        with np.errstate(divide="ignore"):
+            return np.log(votes)
+
+
+def weighted_votes(graph, labels, weights, n_clusters):
+    votes = Weighted(graph.landmarks, graph.factor, labels, n_clusters)
+    votes.__dict__["weights"] = weights / graph.masses
+    return votes
+
+
+def nearest(r):
+    return mock.patch.object(landmarks.Landmarks, "n_nearest", r), mock.patch.object(
+        landmarks.Landmarks.__init__, "__defaults__", (r,)
+    )
+
+
+def scales(factors):
+    return (mock.patch.object(estimator, "FACTORS", factors),)
+
+
+def kernel(kind):
+    return (mock.patch.object(candidates, "LandmarkKernel", kind),)
+
+
+# name -> what is replaced, parameters as a function of the default n_landmarks
+VARIANTS = {
+    "default": ((), None),
+    "cosine": (kernel(Cosine), None),
+    "no loops": (kernel(WithoutLoops), None),
+    "half cosine": (kernel(HalfCosine), None),
+    "r = 3": (nearest(3), None),
+    "r = 7": (nearest(7), None),
+    "r = 10": (nearest(10), None),
+    "half cosine, r = 7": (kernel(HalfCosine) + nearest(7), None),
+    "cosine, r = 10": (kernel(Cosine) + nearest(10), None),
+    "six scales": (scales(SIX), None),
+    "weighted votes": (
+        (mock.patch.object(candidates.LandmarkGraph, "votes", weighted_votes),),
+        None,
+    ),
+    "uniform landmarks": ((), lambda m: {"landmarks": "uniform"}),
+    "no rounds": ((), lambda m: {"max_iter": 0}),
+    "m / 4": ((), lambda m: {"n_landmarks": m // 4}),
+    "m / 2": ((), lambda m: {"n_landmarks": m // 2}),
+    "2 m": ((), lambda m: {"n_landmarks": 2 * m}),
+}
+
+
+def rare(n, seed, share=0.001):
+    """Twenty clusters in 8 dimensions, one of them rare, and 5 % of noise."""
+    rng = np.random.default_rng(seed)
+    centres = np.append(rng.uniform(-10, 10, (20, 8)), np.zeros((1, 8)), axis=0)
+    sizes = np.append(np.full(19, (0.95 - share) / 19), [share, 0.05])
+    y = rng.choice(21, n, p=sizes)
+    X = 0.7 * rng.normal(size=(n, 8)) + centres[y]
+    noise = y == 20
+    X[noise] = rng.uniform(-12, 12, (noise.sum(), 8))
+    return X, y, ~noise
+
+
+def drawn(seed):
+    """Yield (name, X, y, counted points)."""
+    yield "rare", *rare(50_000, seed)
+    many = make_blobs(30_000, 5, centers=30, cluster_std=1.6, random_state=seed)
+    blobs = make_blobs(20_000, 2, centers=3, random_state=170 + seed)
+    for name, (X, y) in {
+        "moons": make_moons(20_000, noise=0.12, random_state=seed),
+        "circles": make_circles(20_000, noise=0.09, factor=0.5, random_state=seed),
+        "many": many,
+        "slanted": (blobs[0] @ [[0.6, -0.6], [-0.4, 0.8]], blobs[1]),
+    }.items():
+        yield name, X, y, np.ones(len(y), bool)
+
+
+def all_sets(folder, seed, large, rows):
+    yield from drawn(seed)
+    for name, X, y, counted in sets.load(folder, 10**6):
+        if LEAST <= len(X) <= 12_000 and "/" in name:
+            yield name, X, y, counted
+    for name in ("coil100", "mnist") if large else ():
+        path = Path(folder, f"{name}.npz")
+        X, y = sets.of_archive(path, 10**6)
+        part = np.random.RandomState(seed).permutation(len(X))[:rows]
+        yield name, X[part], y[part], np.ones(len(part), bool)
+
+
+def fit(X, c, seed, variant):
+    patches, parameters = VARIANTS[variant]
+    m = estimator.default_landmarks(len(X), c)
+    how = parameters(m) if parameters else {}
+    with contextlib.ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
+        model = BlockCDSK(c, random_state=seed, n_threads=1, **how)
+        return model.fit(X).labels_
+
+
+def rival(X, c, seed, name):
+    if name == "k-means":
+        return MiniBatchKMeans(c, random_state=seed, n_init=3).fit_predict(X)
+    rows = np.random.RandomState(seed).permutation(len(X))[:5000]
+    model = CDSK(c, random_state=seed, n_threads=1).fit(X[rows])
+    return model.predict(X)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--rows", type=int, default=10_000, help="of the large sets")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*", help="sets whose names begin so")
+    parser.add_argument("--variants", nargs="*", default=list(VARIANTS))
+    parser.add_argument("--rivals", action="store_true")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rivals = ["sample + predict", "k-means"] if arguments.rivals else []
+    found = defaultdict(list)
+    for name, X, y, counted in all_sets(
+        *(arguments.folder, arguments.seed, arguments.large, arguments.rows)
+    ):
+        if arguments.only and not name.startswith(tuple(arguments.only)):
+            continue
+        half = zlib.crc32(name.encode()) % 2
+        c = len(np.unique(y[counted]))
+        for variant in [*arguments.variants, *rivals]:
+            begun = time.process_time()
+            labels = (rival if variant in rivals else fit)(
+                X, c, arguments.seed, variant
+            )
+            seconds = time.process_time() - begun
+            nmi, ari = sets.scores(y, labels, counted)
+            found[variant, half].append((nmi, ari))
+            print(
+                f"{name:28} {half} {variant:18} {nmi:.3f}/{ari:.3f} {seconds:6.1f} s",
+                flush=True,
+            )
+    print("\n| variant | half 0 | half 1 |\n| --- | --- | --- |")
+    for variant in [*arguments.variants, *rivals]:
+        means = [
+            np.mean(found[variant, h], axis=0) for h in (0, 1) if found[variant, h]
+        ]
+        cells = " | ".join(f"{nmi:.3f}/{ari:.3f}" for nmi, ari in means)
+        print(f"| {variant} | {cells} |")
+
+
+if __name__ == "__main__":
+    main()

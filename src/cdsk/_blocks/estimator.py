@@ -1,0 +1,512 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The order of the passes over blocks (tests/test_blocks_estimator.py)."""
+
+import math
+import textwrap
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cdsk._blocks.candidates import FACTORS, LandmarkGraph, votes_of_block
+from cdsk._blocks.gram import check_rows, gram_of_block, merge_grams
+from cdsk._blocks.landmarks import WAYS, decide
+from cdsk._blocks.passes import in_order, rows_for
+from cdsk._blocks.sample import merge_samples, sample_block
+from cdsk._blocks.sources import as_source
+from cdsk._choices.partition import Choice
+from cdsk._choices.representation import Representation, check_representation
+from cdsk._estimator import CDSK
+from cdsk._parameters import check_parameters
+from cdsk._points import Points
+from cdsk._progress import Progress
+from cdsk._runtime import (
+    check_memory,
+    one_thread_if_forked,
+    said_in_words,
+    unchanged_if_it_fails,
+)
+from cdsk._threads import resolve_n_threads
+from cdsk._validation import (
+    check_choice,
+    check_integer,
+    check_n_clusters,
+    check_number,
+    check_random_state,
+)
+
+# Landmarks: so many, more if there are many clusters, fewer if there are few rows. So
+# many points of the sample for each.
+LANDMARKS, LANDMARKS_PER_CLUSTER, ROWS_PER_LANDMARK = 3000, 30, 2
+SAMPLE_PER_LANDMARK = 10
+
+# Stages of a fit, and about what part of its time each takes.
+_PARTS = {
+    "sample": 0.05,
+    "landmarks": 0.15,
+    "similarities": 0.40,
+    "neighbours": 0.01,
+    "kernels": 0.10,
+    "winner": 0.03,
+    "margins": 0.01,
+    "labels": 0.25,
+}
+
+
+def default_landmarks(n_rows, n_clusters):
+    """How many landmarks so many rows and clusters get."""
+    most = max(LANDMARKS, LANDMARKS_PER_CLUSTER * n_clusters)
+    fewest = max(n_clusters, min(n_rows, LANDMARKS_PER_CLUSTER * n_clusters))
+    return max(fewest, min(most, n_rows // ROWS_PER_LANDMARK))
+
+
+class LandmarkCDSK(CDSK):
+    """``CDSK`` on landmarks, whose kernels are given by all points.
+
+    The points of the fit are the landmarks as they are; the rest is inherited.
+    """
+
+    def fit_landmarks(self, landmarks, gram, rng, progress):
+        """Fit the kernels of ``Landmarks`` and their ``Gram``."""
+        # one that is nobody's nearest counts as one
+        counts = np.maximum(gram.counts, 1).astype(np.float64)
+        masses = counts / np.median(counts)
+        n_threads = resolve_n_threads(self.n_threads)
+        self._given = [
+            LandmarkGraph(landmarks, matrix, factor, masses, n_threads)
+            for matrix, factor in zip(gram.matrices, FACTORS, strict=True)
+        ]
+        self.n_features_in_ = landmarks.points.shape[1]
+        state, self.random_state = self.random_state, rng
+        try:
+            self._fit(landmarks.points, counts, progress)
+            # those of landmarks, however many rows each stands for
+            self.weights_ /= self.weights_.sum()
+            return self
+        finally:
+            self.random_state = state
+            del self._given
+
+    def _points_of(self, X, sample_weight):
+        return Points.as_given(X, sample_weight)
+
+    def _represent_and_count(self, points, X, rng, n_threads, progress):
+        self.count_choice_ = None
+        self.n_clusters_ = int(self.n_clusters)
+        self.representation_ = Representation.fit(X, "raw")
+        return points
+
+    def _candidates(self, X, rng, n_threads, progress, masses=None):
+        return self._given
+
+
+class BlockCDSK(ClusterMixin, BaseEstimator):
+    """CDSK of data that are gone through in blocks of rows, by landmarks.
+
+    For more rows than there is memory for, or time: every row is compared with some
+    3000 *landmarks* instead of all other rows. Landmarks are as similar as there are
+    rows near both, so that all rows inform the similarity; ``CDSK`` clusters the
+    landmarks, and their weighted votes label the rows.
+
+    Time grows with n_samples x n_landmarks x n_features at worst and less with few
+    features, in three passes over the data (four if they are labelled by ``predict``
+    again). Memory is that of the sample and the landmarks, of some parts of 16 MiB for
+    each thread, and of the labels; it does not grow with the data otherwise.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_landmarks : int, default=None
+        Number of landmarks, fewer if fewer rows of the sample differ. None: 3000, or 30
+        for each cluster if that is more, but one for 2 rows at most.
+    sample_size : int, default=None
+        Rows from which landmarks are made, and the representation is decided; None: 10
+        for each landmark.
+    landmarks : {"kmeans", "uniform"}, default="kmeans"
+        Centres of k-means on the sample, or rows of the sample.
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
+            default="auto"
+        As for ``CDSK``; decided on the sample and applied in all passes.
+    n_components : int, default=None
+        Number of components for ``representation="whiten"``; None takes as many as the
+        sample spans.
+    lam : float in (0, 1], default=0.2
+        Weight of the regulariser, as for ``CDSK``.
+    max_iter : int, default=20
+        Most rounds.
+    tol : float, default=1e-4
+        Decrease of the merit at which the alternation stops, as for ``CDSK``.
+    qp_tol : float, default=1e-4
+        KKT gap at which the weight step stops, as for ``CDSK``.
+    assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
+        How the embedding of the landmarks becomes labels.
+    n_init : int, default=10
+        Number of k-means starts for these labels.
+    random_state : int, RandomState instance or None, default=None
+        Draws the sample and seeds the fit. The same seed gives the same bits for any
+        blocks that the same rows come in, and for any ``n_threads``.
+    n_threads : int, default=None
+        Blocks that are worked on at a time; None means as many as there are processors.
+    verbose : int, default=0
+        1 shows the stages of a fit on standard error, 2 the rounds as well.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row: what ``predict`` says of it.
+    n_samples_ : int
+        Number of rows.
+    n_clusters_ : int
+        Number of clusters that was asked for.
+    landmarks_ : ndarray of shape (n_landmarks, n_components)
+        The landmarks, as the data are represented.
+    landmark_masses_ : ndarray of shape (n_landmarks,)
+        Number of rows that each is the nearest landmark of.
+    landmark_model_ : CDSK
+        The fit of the landmarks, for ``cdsk.plot`` with ``landmarks_`` as the data;
+        its ``weights_``, ``margins_``, ``embedding_``, ... are theirs.
+    representation_ : Representation
+        The view of the data that was taken.
+    choice_ : Choice
+        The scales that were tried, their scores, and which was kept.
+    lam_ : float
+        Regularisation in use.
+    n_iter_ : int
+        Number of rounds made.
+    converged_ : bool
+        Whether the rounds ended before ``max_iter`` was exhausted.
+    params_ : dict
+        Parameters of the fit, whatever has been set since.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from cdsk import BlockCDSK
+    >>> X, _ = make_moons(5000, noise=0.05, random_state=0)
+    >>> model = BlockCDSK(n_clusters=2, random_state=0).fit(X)
+    >>> blocks = [X[:100], X[100:]]
+    >>> other = BlockCDSK(n_clusters=2, random_state=0).fit(blocks)
+    >>> bool((model.labels_ == other.labels_).all())
+    True
+    """
+
+    labels_: NDArray[np.int64]
+    n_samples_: int
+    n_clusters_: int
+    landmarks_: NDArray[np.float64]
+    landmark_masses_: NDArray[np.int64]
+    landmark_model_: CDSK
+    representation_: Representation
+    choice_: Choice
+    lam_: float
+    n_iter_: int
+    converged_: bool
+    params_: dict[str, Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_landmarks: int | None = None,
+        sample_size: int | None = None,
+        landmarks: str = "kmeans",
+        representation: str = "auto",
+        n_components: int | None = None,
+        lam: float = 0.2,
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        qp_tol: float = 1e-4,
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_landmarks = n_landmarks
+        self.sample_size = sample_size
+        self.landmarks = landmarks
+        self.representation = representation
+        self.n_components = n_components
+        self.lam = lam
+        self.max_iter = max_iter
+        self.tol = tol
+        self.qp_tol = qp_tol
+        self.assign_labels = assign_labels
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), files or blocks
+            An array or a memory map; an array of zarr, h5py or the like; the path of a
+            ``.npy`` file, of a Parquet file or of a folder of these, or a list of such
+            paths; a dataset of pyarrow; or blocks of rows in a list or in any iterable
+            that can be gone through again. All columns of a dataset are features.
+        y : Ignored
+            Present for the scikit-learn API.
+
+        Returns
+        -------
+        self : BlockCDSK
+        """
+        with (
+            unchanged_if_it_fails(self),
+            one_thread_if_forked(),
+            said_in_words("A fit of blocks"),
+        ):
+            inner = self._check_parameters()
+            with Progress(self.verbose, _PARTS) as progress:
+                return self._fit(as_source(X), inner, progress)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Cluster of new rows: the one with the largest weighted votes of landmarks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``fit``; blocks need not come a second time.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_new,)
+        """
+        return self._from_votes(X, _label)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of the weighted votes of the landmarks for every cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``predict``.
+
+        Returns
+        -------
+        log_votes : ndarray of shape (n_new, n_clusters)
+            -inf for a cluster none of whose landmarks is near.
+        """
+        return self._from_votes(X, _as_they_are)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Share of every cluster in the votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``predict``.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_new, n_clusters)
+            Rows sum to 1. They are no calibrated probabilities.
+        """
+        return self._from_votes(X, _shares)
+
+    def report(self) -> str:
+        """Readable summary of the fit: of the rows, and of the fit of the landmarks.
+
+        Returns
+        -------
+        text : str
+        """
+        check_is_fitted(self, "labels_")
+        size = np.bincount(self.labels_, minlength=self.n_clusters_)
+        representation = self.representation_
+        sizes = " ".join(map(str, size))
+        lines = [
+            f"BlockCDSK: {self.n_samples_} rows of {self.n_features_in_} features "
+            f"({representation.view}), through {len(self.landmarks_)} landmarks",
+            *textwrap.wrap(f"Rows of the clusters: {sizes}", 79),
+            "",
+            "The landmarks are the points of what follows.",
+            self.landmark_model_.report(),
+        ]
+        return "\n".join(lines)
+
+    def _check_parameters(self):
+        """The estimator of the landmarks, its parameters checked, and ours."""
+        check_integer(self.n_clusters, "n_clusters", 1)
+        check_number(self.lam, "lam", above=0, at_most=1)
+        for name in ("n_landmarks", "sample_size"):
+            if getattr(self, name) is not None:
+                check_integer(getattr(self, name), name, 2)
+        if self.n_landmarks is not None and self.n_landmarks < self.n_clusters:
+            raise ValueError(
+                f"n_landmarks must be at least n_clusters={self.n_clusters}; got "
+                f"{self.n_landmarks}."
+            )
+        check_choice(self.landmarks, "landmarks", WAYS)
+        check_representation(self.representation, self.n_components)
+        same = "lam max_iter tol qp_tol assign_labels n_init n_threads verbose"
+        inner = LandmarkCDSK(
+            self.n_clusters,
+            representation="raw",
+            **{name: getattr(self, name) for name in same.split()},
+        )
+        check_parameters(inner)
+        return inner
+
+    def _fit(self, source, inner, progress):
+        rng = check_random_state(self.random_state)
+        n_threads = resolve_n_threads(self.n_threads)
+        progress.stage("sample")
+        sample = self._sample(source, rng.randint(2**31 - 1), n_threads)
+        n = self.n_samples_ = sample.n_rows
+        if n < 2:
+            raise ValueError(f"X must have at least 2 rows; got n_samples={n}.")
+        check_n_clusters(self.n_clusters, n)
+        check_rows(n)
+        m = self.n_landmarks or default_landmarks(n, self.n_clusters)
+        sample = sample.first(self.sample_size or SAMPLE_PER_LANDMARK * m)
+
+        progress.stage("landmarks")
+        representation, landmarks = decide(
+            *(sample.points, self.n_clusters, m, self.landmarks),
+            *(self.representation, self.n_components, rng, n_threads),
+        )
+        progress.stage("similarities")
+        gram = self._gram(source, representation, landmarks, n, n_threads, progress)
+
+        inner.fit_landmarks(landmarks, gram, rng, progress)
+        progress.stage("labels")
+        self.n_clusters_ = int(self.n_clusters)
+        self.landmarks_ = landmarks.points
+        self.landmark_masses_ = gram.counts
+        self.landmark_model_ = inner
+        self.representation_ = representation
+        self.choice_ = inner.choice_
+        self.lam_ = inner.lam_
+        self.n_iter_ = inner.n_iter_
+        self.converged_ = inner.converged_
+        self.params_ = self.get_params(deep=False)
+        self._votes = inner._votes
+        self.labels_ = self._votes_of(source, _label, n, progress.share)
+        return self
+
+    def _gram(self, source, representation, landmarks, n, n_threads, progress):
+        """The ``Gram`` of all n rows."""
+
+        def of_part(part):
+            block = part.checked(self.n_features_in_)
+            return gram_of_block(block, representation, landmarks, FACTORS)
+
+        gram = None
+        parts = source.parts(rows_for(landmarks.points.size))
+        for _, found in in_order(parts, of_part, n_threads):
+            gram = found if gram is None else merge_grams(gram, found)
+            progress.share(min(gram.n_rows / n, 1.0))
+        _check_same_rows(n, 0 if gram is None else gram.n_rows)
+        return gram
+
+    def _sample(self, source, seed, n_threads):
+        """The largest sample that any number of rows asks for."""
+        m = self.n_landmarks or default_landmarks(np.iinfo(int).max, self.n_clusters)
+        size = self.sample_size or SAMPLE_PER_LANDMARK * m
+        sample, below = None, None
+
+        def parts():
+            for part in source.parts():
+                if part.first == 0:
+                    validate_data(self, part.rows, reset=True, skip_check_array=True)
+                    n_bytes = 16 * size * self.n_features_in_
+                    advice = "Use a smaller sample_size."
+                    check_memory(n_bytes, "The sample", advice)
+                yield part
+
+        def function(part):
+            rows = part.checked(self.n_features_in_)
+            return sample_block(rows, part.first, seed, size, below)
+
+        for _, found in in_order(parts(), function, n_threads):
+            sample = found if sample is None else merge_samples(sample, found, size)
+            if len(sample.keys) == size:
+                below = sample.keys[-1]
+        if sample is None:
+            raise ValueError("X must have at least 2 rows; got n_samples=0.")
+        return sample
+
+    @said_in_words("Voting for so many rows")
+    def _from_votes(self, X, function):
+        check_is_fitted(self, "labels_")
+        with one_thread_if_forked():
+            source = as_source(X, once=True)
+            return self._votes_of(source, function, source.n_rows)
+
+    def _votes_of(self, source, function, n=None, progress=None):
+        """``function`` of the log votes for n rows, as many as there are if None.
+
+        Nothing is made of all rows but the result.
+        """
+        n_threads = resolve_n_threads(self.n_threads)
+        rows = rows_for(self.landmarks_.size)
+        found, pieces, seen = None, [], 0
+
+        def parts():
+            for part in source.parts(rows):
+                if part.first == 0:
+                    validate_data(self, part.rows, reset=False, skip_check_array=True)
+                yield part
+
+        def of_part(part):
+            block = part.checked(self.n_features_in_)
+            return function(votes_of_block(block, self.representation_, self._votes))
+
+        for part, values in in_order(parts(), of_part, n_threads):
+            if n is None:
+                pieces.append(values)
+                continue
+            if found is None:
+                shape = n, *values.shape[1:]
+                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
+                found = np.empty(shape, dtype=values.dtype)
+            end = part.first + len(values)
+            if end > n:
+                _check_same_rows(n, end)
+            found[part.first : end] = values
+            seen = end
+            if progress is not None:
+                progress(seen / n)
+        if n is None:
+            found = np.concatenate(pieces) if pieces else None
+        else:
+            _check_same_rows(n, seen)
+        if found is None:
+            raise ValueError("X must have at least one row; got 0.")
+        return found
+
+
+def _check_same_rows(n, seen):
+    if seen != n:
+        raise ValueError(
+            "X must give the same blocks every time it is gone through; got "
+            f"{n} rows at first and {seen} later."
+        )
+
+
+def _label(log_votes):
+    return np.argmax(log_votes, axis=1)
+
+
+def _as_they_are(log_votes):
+    return log_votes
+
+
+def _shares(log_votes):
+    return np.exp(log_votes - logsumexp(log_votes, axis=1, keepdims=True))

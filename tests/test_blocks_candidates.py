@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from cdsk._blocks.candidates import LandmarkGraph, votes_of_block
+from cdsk._blocks.gram import gram_of_block
+from cdsk._blocks.landmarks import NEAREST, Landmarks
+from cdsk._choices.representation import Representation
+
+FACTOR = 0.5
+
+
+@pytest.fixture
+def graph(rng):
+    landmarks = Landmarks(rng.normal(size=(30, 2)))
+    gram = gram_of_block(
+        rng.normal(size=(400, 2)), Representation(), landmarks, [FACTOR]
+    )
+    masses = np.maximum(gram.counts, 1) / np.median(gram.counts)
+    return LandmarkGraph(landmarks, gram.matrices[0], FACTOR, masses, 1)
+
+
+def test_kernel_is_the_gram_matrix(graph, rng):
+    kernel, G = graph.kernel(), graph.gram.toarray()
+    K = G / np.diagonal(G).mean()
+    np.testing.assert_allclose(kernel.as_array(), K, rtol=1e-14)
+    np.testing.assert_allclose(kernel.row(3), K[3], rtol=1e-14)
+    vectors = rng.normal(size=(4, 30))
+    rest = K - np.diag(np.diagonal(K))
+    np.testing.assert_allclose(kernel.product(vectors), vectors @ rest, atol=1e-13)
+    assert np.linalg.eigvalsh(kernel.as_array()).min() > -1e-12
+
+
+def test_what_does_not_change(graph):
+    # the kernel is made again for the winner
+    before = graph.gram.toarray()
+    graph.kernel()
+    assert (graph.gram.toarray() == before).all()
+
+
+def test_votes(graph, rng):
+    X = rng.normal(size=(50, 2))
+    labels = rng.integers(0, 3, size=30)
+    votes = graph.votes(labels, np.ones(30), 4)
+    indices, distances = graph.landmarks.nearest(X)
+    z = graph.landmarks.weights(indices, distances, FACTOR)
+    expected = np.zeros((50, 4))
+    for i in range(50):
+        for u, value in zip(indices[i, :NEAREST], z[i], strict=True):
+            expected[i, labels[u]] += value / 2**15
+    found = votes_of_block(X, Representation(), votes)
+    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-14)
+    assert np.isneginf(found[:, 3]).all()
+
+
+def test_votes_for_rows_as_they_are_represented(graph, rng):
+    X = rng.normal(size=(50, 2)) * [1, 1000]
+    view = Representation.fit(X, "standardize")
+    votes = graph.votes(rng.integers(0, 3, size=30), np.ones(30), 3)
+    found = votes_of_block(X, view, votes)
+    assert (found == votes.log_votes(view.transform(X))).all()

@@ -1,0 +1,92 @@
+import pickle
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from cdsk._blocks.landmarks import NEAREST, ONE, Landmarks, place_landmarks
+
+
+def weights_by_hand(X, U, factor):
+    """Z in full (n, m), from all distances."""
+    between = np.sort(cdist(U, U), axis=1)
+    own = between[:, 7]
+    scales = np.minimum(own, 2 * np.quantile(own, 0.75))
+    D = cdist(X, U)
+    Z = np.zeros(D.shape, dtype=np.int64)
+    for i, row in enumerate(D):
+        order = np.argsort(row, kind="stable")
+        scale = min(row[order[6]], scales.max())
+        near = order[:NEAREST]
+        z = np.exp(-(row[near] ** 2) / (2 * factor**2 * scale * scales[near]))
+        Z[i, near] = np.rint(ONE * z / z.sum())
+    return Z
+
+
+def kmeans_by_hand(X, centres):
+    for _ in range(5):
+        nearest = np.argmin(cdist(X, centres), axis=1)
+        for j in np.unique(nearest):
+            centres[j] = X[nearest == j].mean(axis=0)
+    return centres
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 0.25])
+def test_weights(rng, factor):
+    X, U = rng.normal(size=(200, 3)), rng.normal(size=(40, 3))
+    landmarks = Landmarks(U)
+    indices, distances = landmarks.nearest(X)
+    z = landmarks.weights(indices, distances, factor)
+    assert z.dtype == np.int64
+    found = np.zeros((200, 40), dtype=np.int64)
+    np.put_along_axis(found, indices[:, :NEAREST].astype(int), z, axis=1)
+    expected = weights_by_hand(X, U, factor)
+    # where exp is between two whole numbers its last bit decides
+    assert np.abs(found - expected).max() <= 1
+    assert (found != expected).mean() < 1e-3
+    assert np.abs(z.sum(axis=1) - ONE).max() <= NEAREST / 2
+
+
+def test_a_point_far_away_has_weights(rng):
+    landmarks = Landmarks(rng.normal(size=(30, 2)))
+    z = landmarks.weights(*landmarks.nearest([[1e6, 0.0]]), 0.25)
+    assert abs(z.sum() - ONE) <= 2
+
+
+def test_a_point_that_is_a_landmark(rng):
+    U = rng.normal(size=(30, 2))
+    landmarks = Landmarks(U)
+    indices, distances = landmarks.nearest(U)
+    z = landmarks.weights(indices, distances, 0.25)
+    assert (indices[:, 0] == np.arange(30)).all()
+    assert (z.argmax(axis=1) == 0).all()
+
+
+def test_few_landmarks(rng):
+    landmarks = Landmarks(rng.normal(size=(3, 2)))
+    indices, distances = landmarks.nearest(rng.normal(size=(10, 2)))
+    assert indices.shape == (10, 3)
+    assert landmarks.weights(indices, distances, 1.0).shape == (10, 3)
+
+
+def test_kmeans(rng):
+    X = rng.normal(size=(500, 4))
+    found = place_landmarks(X, 30, "kmeans", 1)
+    np.testing.assert_allclose(found, kmeans_by_hand(X, X[:30].copy()), rtol=1e-12)
+    assert (place_landmarks(X, 30, "kmeans", 2) == found).all()
+    assert (place_landmarks(X, 30, "uniform", 1) == X[:30]).all()
+
+
+def test_landmarks_differ(rng):
+    X = rng.integers(0, 2, size=(300, 3)).astype(float)
+    for how in ("kmeans", "uniform"):
+        found = place_landmarks(X, 50, how, 1)
+        assert len(np.unique(found, axis=0)) == len(found) == 8
+
+
+def test_pickle(rng):
+    landmarks = Landmarks(rng.normal(size=(30, 2)))
+    X = rng.normal(size=(100, 2))
+    before = landmarks.nearest(X)
+    after = pickle.loads(pickle.dumps(landmarks)).nearest(X)
+    assert all((a == b).all() for a, b in zip(before, after, strict=True))

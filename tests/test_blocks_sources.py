@@ -1,0 +1,223 @@
+import os
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cdsk._blocks.sources import as_source
+
+pd = pytest.importorskip("pandas")
+
+
+def rows_of(source, rows=7, n_features=3):
+    """All rows, by parts whose numbers follow each other."""
+    parts, first = [], 0
+    for part in source.parts(rows):
+        block = part.checked(n_features)
+        assert part.first == first
+        assert 0 < len(block) <= rows
+        first += len(block)
+        parts.append(block)
+    return np.concatenate(parts)
+
+
+class Sliced:
+    """What zarr and h5py have: a shape, slices, no array until then."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.most = 0
+
+    def __getitem__(self, rows):
+        found = self.array[rows]
+        self.most = max(self.most, len(found))
+        return found
+
+
+class Again:
+    """An iterable that begins anew."""
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def __iter__(self):
+        return (block for block in self.blocks)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(50, 3))
+
+
+@pytest.fixture
+def files(X, tmp_path):
+    paths = [tmp_path / f"{i}.npy" for i in range(3)]
+    np.save(paths[0], X[:20])
+    np.save(paths[1], np.asfortranarray(X[20:31]))
+    np.save(paths[2], X[31:])
+    return paths
+
+
+@pytest.mark.parametrize("rows", [1, 7, 50, 1000])
+def test_what_can_be_gone_through(X, files, tmp_path, rows):
+    np.save(tmp_path / "all.npy", X)
+    for given in (
+        X,
+        X.tolist(),
+        pd.DataFrame(X, columns=list("abc")),
+        np.load(tmp_path / "all.npy", mmap_mode="r"),
+        Sliced(X),
+        tmp_path / "all.npy",
+        str(tmp_path / "all.npy"),
+        files,
+        [str(path) for path in files],
+        [X[:1], X[1:40], X[40:]],
+        (X[:10], np.empty((0, 3)), X[10:]),
+        [pd.DataFrame(X[:10]), X[10:]],
+        Again([X[:10], X[10:]]),
+        Again([X[:10].tolist(), X[10:]]),
+        Again([Sliced(X[:10]), Sliced(X[10:])]),
+    ):
+        source = as_source(given)
+        for _ in range(2):
+            assert (rows_of(source, rows) == X).all()
+
+
+def test_slices_are_as_small_as_asked(X):
+    sliced = Sliced(X)
+    rows_of(as_source(sliced), 7)
+    assert sliced.most == 7
+
+
+def test_h5py(X, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = X
+        assert (rows_of(as_source(file["x"])) == X).all()
+
+
+def test_parquet_by_row_groups(X, tmp_path):
+    pytest.importorskip("pyarrow")
+    from pyarrow import dataset, parquet, table
+
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    paths = [folder / "0.parquet", folder / "1.parquet"]
+    for path, block in zip(paths, (X[:30], X[30:]), strict=True):
+        parquet.write_table(
+            table(dict(zip("abc", block.T, strict=True))), path, row_group_size=8
+        )
+    for given in (paths, folder, str(folder), dataset.dataset(folder)):
+        source = as_source(given)
+        assert (rows_of(source, 1000) == X).all()
+        sizes = [len(part.rows) for part in source.parts(1000)]
+        assert sizes == [8, 8, 8, 6, 8, 8, 4]
+    assert (rows_of(as_source(paths[0])) == X[:30]).all()
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    path = tmp_path / "x.parquet"
+    path.touch()
+    with pytest.raises(ImportError, match=r"takes pyarrow .*; expected \.npy"):
+        as_source(path)
+
+
+def test_float32_stays_and_other_numbers_become_floats(X):
+    for dtype, expected in ((np.float32, np.float32), (np.uint8, np.float64)):
+        (part,) = as_source(np.ones((2, 3), dtype)).parts()
+        assert part.checked(3).dtype == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
+def test_the_place_of_what_is_no_number(X, wrong, name):
+    X[33, 2] = wrong
+    place = f"Input X contains {name} at row 33, column 2"
+    with pytest.raises(ValueError, match=f"{place}; expected finite"):
+        rows_of(as_source(X))
+    with pytest.raises(ValueError, match=rf"{place} \(row 13 of block 1\); expected"):
+        rows_of(as_source([X[:20], X[20:40], X[40:]]))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([np.ones((4, 3)), np.ones((4, 2))], "Block 1 of X must have 3 columns; got 2"),
+        ([np.ones((4, 3)), sparse.eye(3)], "Block 1 of X must be a dense array; got"),
+        (Again([np.ones((4, 3)), np.ones(3)]), r"Block 1 of X must be 2-dim.*\(3,\)"),
+        (np.ones(3), r"X must be 2-dimensional.*got shape \(3,\)"),
+        (np.ones((3, 3, 3)), r"X must be 2-dimensional.*got shape \(3, 3, 3\)"),
+        (np.array([["a", "b", "c"]]), "X must hold numbers only; got 'a' at row 0"),
+        (np.ones((2, 0)), "0 feature"),
+    ],
+)
+def test_what_is_refused_when_it_is_met(given, message):
+    source = as_source(given)
+    with pytest.raises(ValueError, match=message):
+        rows_of(source)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (sparse.eye(3), "got a sparse matrix"),
+        (
+            (x for x in [np.ones((4, 3))]),
+            "got a generator, which gives its blocks once",
+        ),
+        (iter([np.ones((4, 3))]), "got a list_iterator, which gives its blocks once"),
+        (3, "Expected 2D array, got scalar"),
+        ([1.0, 2.0], "Expected 2D array, got 1D array"),
+    ],
+)
+def test_what_is_refused_at_once(given, message):
+    with pytest.raises(ValueError, match=message):
+        as_source(given)
+
+
+def test_once_will_do(X):
+    assert (rows_of(as_source(iter([X[:9], X[9:]]), once=True)) == X).all()
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"exist; got .*no\.npy"):
+        as_source(tmp_path / "no.npy")
+    for name in ("x.npy", "x.csv"):
+        (tmp_path / name).write_text("no array")
+    with pytest.raises(ValueError, match=r"could not read .*x\.npy"):
+        list(as_source(tmp_path / "x.npy").parts())
+    with pytest.raises(ValueError, match="files of one kind"):
+        as_source([tmp_path / "x.npy", tmp_path / "x.csv"])
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"could not read .*objects\.npy: .*object"):
+        list(as_source(tmp_path / "objects.npy").parts())
+    np.save(tmp_path / "short.npy", np.ones((9, 3)))
+    os.truncate(tmp_path / "short.npy", 300)
+    with pytest.raises(ValueError, match=r"short\.npy: it has less than 344 bytes"):
+        list(as_source(tmp_path / "short.npy").parts())
+
+
+def test_text_files(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "x.csv").write_text("no parquet")
+    with pytest.raises(ValueError, match=r"or Parquet files .*x\.csv"):
+        list(as_source(tmp_path / "x.csv").parts())
+
+
+def test_what_is_open_is_closed(X):
+    closed = []
+
+    class Opened:
+        def __iter__(self):
+            try:
+                yield X
+                yield X
+            finally:
+                closed.append(True)
+
+    parts = as_source(Opened()).parts()
+    next(parts)
+    parts.close()
+    assert closed == [True]
