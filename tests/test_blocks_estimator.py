@@ -172,12 +172,13 @@ def test_pickle_and_clone(blobs, fitted):
 def test_report_and_pictures_of_landmarks(fitted):
     text = fitted.report()
     assert text.startswith("BlockCDSK: 600 rows of 4 features (raw), through 300 land")
-    assert "CDSK: 300 points in 5 clusters" in text
+    assert "CDSK: 600 points in 5 clusters" in text
     sizes = "Rows of the clusters: " + " ".join(map(str, np.bincount(fitted.labels_)))
     assert sizes in text
     inner = fitted.landmark_model_
     assert isinstance(inner, CDSK)
-    assert inner.weights_.sum() == pytest.approx(1.0)
+    total = np.sum(inner.weights_ * inner.sample_weight_)
+    assert total == pytest.approx(1.0)
     plot.overview(inner, fitted.landmarks_)
     assert (inner.predict(fitted.landmarks_) == inner.labels_).mean() > 0.9
 

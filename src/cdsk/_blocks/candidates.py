@@ -106,5 +106,5 @@ class LandmarkVotes:
 
 def votes_of_block(block, representation, votes):
     """Log votes for the rows of a block."""
-    block = representation.transform(np.asarray(block, dtype=np.float64))
+    block = representation.of_checked(np.asarray(block, dtype=np.float64))
     return votes.log_votes(block)

@@ -82,10 +82,7 @@ class LandmarkCDSK(CDSK):
         self.n_features_in_ = landmarks.points.shape[1]
         state, self.random_state = self.random_state, rng
         try:
-            self._fit(landmarks.points, counts, progress)
-            # those of landmarks, however many rows each stands for
-            self.weights_ /= self.weights_.sum()
-            return self
+            return self._fit(landmarks.points, counts, progress)
         finally:
             self.random_state = state
             del self._given
@@ -335,7 +332,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
             f"({representation.view}), through {len(self.landmarks_)} landmarks",
             *textwrap.wrap(f"Rows of the clusters: {sizes}", 79),
             "",
-            "The landmarks are the points of what follows.",
+            "Landmarks, each counted for the rows that it is the nearest of:",
             self.landmark_model_.report(),
         ]
         return "\n".join(lines)

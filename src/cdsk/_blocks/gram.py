@@ -33,7 +33,7 @@ class Gram:
 
 def gram_of_block(block, representation, landmarks, factors):
     """The ``Gram`` of the rows of a block, as they are represented."""
-    block = representation.transform(np.asarray(block, dtype=np.float64))
+    block = representation.of_checked(np.asarray(block, dtype=np.float64))
     indices, distances = landmarks.nearest(block)
     m = len(landmarks)
     matrices = tuple(

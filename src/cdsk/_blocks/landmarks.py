@@ -41,7 +41,7 @@ def decide(points, n_clusters, m, how, view, n_components, rng, n_threads):
         *(distinct.X, n_clusters, view, rng, n_threads),
         *(n_components, distinct.relative_masses),
     )
-    represented = representation.transform(points, n_threads)
+    represented = representation.of_checked(points, n_threads)
     landmarks = Landmarks(place_landmarks(represented, m, how, n_threads))
     if len(landmarks) < 2:
         raise ValueError(

@@ -200,7 +200,7 @@ def choose_count(points, views, candidates, rng, n_threads, stacklevel=3):
 
 def _count(points, view, candidates, rng, n_threads, stacklevel):
     """The ``CountChoice`` in one view."""
-    points = points.near_together(view.transform(points.X, n_threads))
+    points = points.near_together(view.of_checked(points.X, n_threads))
     largest = int(candidates[-1])
     embeddings = _embeddings(points, largest + 1, rng, n_threads)
     partitions = [_partitions(one, candidates, points.masses) for one in embeddings]
