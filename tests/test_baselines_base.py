@@ -16,6 +16,8 @@ from cdsk.baselines import spectral_labels
 
 # What makes some quick enough to be tried a hundred times, or good at 90 points.
 SETTINGS = {
+    "BayesianMaxMargin": {"n_sweeps": 30},
+    "LaplacianL1Graph": {"tol": 0.01},
     "RatioRF": {"n_estimators": 30, "max_depth": 5},
     "RobustAffinityGraph": {"n_estimators": 50},
 }

@@ -259,6 +259,7 @@ def stopped(how, data, out, n_repeats):
     return asked, said
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(data, tmp_path, capfd):
     asked, _ = stopped(signal.SIGKILL, data, tmp_path, 100)
     path = tmp_path / "paper-paper.jsonl"
@@ -273,6 +274,7 @@ def test_a_killed_run_goes_on_where_it_was(data, tmp_path, capfd):
     capfd.readouterr()
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_run_and_what_it_started(data, tmp_path):
     _, said = stopped(signal.SIGINT, data, tmp_path, 1000)
     assert "Stopped. The same command goes on from here." in said

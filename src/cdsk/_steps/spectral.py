@@ -43,7 +43,7 @@ def spectral_partition(
 def warn_of_strays(embedding, kernel, stacklevel):
     """Tell how many points of an ``Embedding`` no cluster is similar to."""
     count = np.count_nonzero(embedding.stray)
-    if count:
+    if count and len(embedding.vectors) > 1:  # one cluster is similar to all
         whose = "their nearest neighbour"
         if kernel.points is None:
             whose = "the most similar point, or of that with the largest similarities"
