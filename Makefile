@@ -20,13 +20,15 @@ demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test: $(VENV)/tools  ## run the fast tests against the installed package
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" $(TEST_ARGS)
 
 test-slow: $(VENV)/tools  ## the same with larger problems
 	$(PYTEST) -m slow
 
+# Rival methods and the tables of the paper have no compiled code of their own.
 test-checks: ## build a second time with bounds checks on and run the fast tests
-	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true
+	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true \
+	    TEST_ARGS="--ignore-glob=*/test_baselines_* --ignore=tests/test_paper.py"
 
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
