@@ -155,6 +155,9 @@ class _Side:
                 told = json.loads(line)
                 if self._n is None:
                     self._n = told["n"]
+                elif told.pop("clock") > self.budget:  # it was quicker than our look
+                    yield from self._too_late()
+                    return
                 else:
                     self._left.popleft()
                     yield self.task.record(n=self._n, **told)
@@ -163,8 +166,11 @@ class _Side:
                 if self._left:
                     yield from self._rest(status="failed", reason=self._last_words())
         elif time.monotonic() > self._until:
-            self.ended = True
-            yield from self._rest(status="timeout", budget=self.budget)
+            yield from self._too_late()
+
+    def _too_late(self):
+        self.ended = True
+        yield from self._rest(status="timeout", budget=self.budget)
 
     def _rest(self, **found):
         for seed in self._left:
