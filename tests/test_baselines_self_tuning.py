@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.cluster import SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk.baselines import GaussianSpectral, SelfTuningSpectral
@@ -23,9 +24,7 @@ def dense_and_sparse():
 
 @pytest.mark.parametrize("rank", [1, 7, 500])
 @pytest.mark.parametrize("k", [None, 2, 12])
-@pytest.mark.filterwarnings(
-    "ignore:X has . distinct points", "ignore:.*have no similarity"
-)
+@pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(dense_and_sparse, rank, k):
     X, _ = dense_and_sparse
     model = SelfTuningSpectral(2, scale_neighbor=rank, n_neighbors=k, random_state=0)
@@ -60,9 +59,7 @@ def test_clusters_of_unequal_density(dense_and_sparse, k):
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 @pytest.mark.parametrize("k", [None, 5])
-@pytest.mark.filterwarnings(
-    "ignore:X has . distinct points", "ignore:.*have no similarity"
-)
+@pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
     X, _ = dense_and_sparse
     model = SelfTuningSpectral(2, n_neighbors=k, random_state=0).fit(X)
@@ -72,9 +69,7 @@ def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
 
 
 @pytest.mark.parametrize("k", [None, 3, 12])
-@pytest.mark.filterwarnings(
-    "ignore:X has . distinct points", "ignore:.*have no similarity"
-)
+@pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_points_with_many_copies(dense_and_sparse, k):
     X, y = dense_and_sparse
     heap = np.repeat(X[[0, -1]], 10, axis=0)  # more copies than neighbours
@@ -118,6 +113,12 @@ def test_wrong_parameters_are_refused(dense_and_sparse, wrong, message):
         SelfTuningSpectral(2, **wrong).fit(dense_and_sparse[0])
 
 
-def test_points_that_do_not_differ_are_refused():
-    with pytest.raises(ValueError, match=r"different points.* got 20 equal ones"):
-        SelfTuningSpectral(2).fit(np.ones((20, 2)))
+def test_points_that_do_not_differ_are_one_cluster():
+    model = SelfTuningSpectral(2, random_state=0)
+    with (
+        pytest.warns(ConvergenceWarning, match="X has 1 distinct points"),
+        pytest.warns(ConvergenceWarning, match="separates 1 groups"),
+    ):
+        model.fit(np.ones((20, 2)))
+    assert (model.labels_ == 0).all()
+    assert (model.scales_ == 1).all()

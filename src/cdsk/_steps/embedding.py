@@ -99,7 +99,8 @@ def spectral_step(
         vectors=unit,
         lengths=lengths,
         eigenvalues=values,
-        residual=0.0 if found is None else float(found.residuals.max()),
+        # none is found where S has fewer eigenvectors: all points alike
+        residual=0.0 if found is None else float(found.residuals.max(initial=0.0)),
         n_products=0 if found is None else found.n_products,
         tol=tol,
         stray=~used,

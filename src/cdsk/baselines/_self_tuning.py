@@ -100,11 +100,6 @@ class SelfTuningSpectral(AffinityBaseline):
 
 
 def _smallest_distance(X):
-    """Smallest distance between different points."""
+    """Smallest distance between different points; 1, as good as any, if none differ."""
     different = np.unique(X, axis=0)
-    if len(different) == 1:
-        raise ValueError(
-            "X must hold different points, so that they have scales; got "
-            f"{len(X)} equal ones."
-        )
-    return neighbours_of(different, 1).distances.min()
+    return neighbours_of(different, 1).distances.min() if len(different) > 1 else 1.0
