@@ -499,15 +499,14 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def _judge_lost(self, X, log_unit, n_threads):
         """Judge rows of the fit that have no weight as new points are."""
-        for part in parts_of_rows(X):
+        lost = X[self._points.lost]
+        for part in parts_of_rows(lost):
             rows = self._points.lost[part]
-            new = self.representation_.of_checked(X[rows], n_threads)
+            new = self.representation_.of_checked(lost[part], n_threads)
             votes = self._votes.log_votes(new, n_threads)
             clusters, labels, _ = self._judged(votes, new, n_threads)
             self.clusters_[rows], self.labels_[rows] = clusters, labels
             self.margins_[rows], self.typicality_[rows] = of_new_points(votes, log_unit)
-            if rows[-1] == self._points.lost[-1]:
-                break
 
     def fit_predict(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None

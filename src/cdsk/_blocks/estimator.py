@@ -106,7 +106,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
     For more rows than there is memory for, or time: every row is compared with some
     3000 *landmarks* instead of all other rows. Landmarks are as similar as there are
     rows near both, so that all rows inform the similarity; ``CDSK`` clusters the
-    landmarks, and their weighted votes label the rows.
+    landmarks, and those near a row vote for its label.
 
     Time grows with n_samples x n_landmarks x n_features at worst and less with few
     features, in three passes over the data (four if they are labelled by ``predict``
@@ -273,7 +273,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
                 return self._fit(as_source(X), inner, progress)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Cluster of new rows: the one with the largest weighted votes of landmarks.
+        """Cluster of new rows: the one with the largest votes of the landmarks near.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         return self._from_votes(X, _label)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of the weighted votes of the landmarks for every cluster.
+        """Logarithm of the votes of the landmarks for every cluster.
 
         Parameters
         ----------
