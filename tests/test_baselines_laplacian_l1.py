@@ -124,11 +124,9 @@ def test_what_did_not_converge_is_told(rng):
     ],
     ids=["equal", "zeros", "one feature", "two points"],
 )
-@pytest.mark.filterwarnings(
-    "ignore:X has . distinct points",
-    "ignore:.*have no similarity",
-    "ignore:The kernel separates",
-)
+@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:.*have no similarity")
+@pytest.mark.filterwarnings("ignore:The kernel separates")
 def test_degenerate_data_are_clustered(X, graph):
     for n_clusters in (1, 2):
         model = LaplacianL1Graph(n_clusters, graph=graph, random_state=0)

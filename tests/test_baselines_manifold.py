@@ -164,9 +164,8 @@ def test_the_unit_does_not_matter(moons, bandwidth, unit):
 
 
 @pytest.mark.parametrize("bandwidth", ["features", "scalar"])
-@pytest.mark.filterwarnings(
-    "ignore:X has . distinct points", "ignore:.*have no similarity"
-)
+@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_copies_constant_features_and_few_points(moons, bandwidth):
     model = ManifoldSpectral(2, bandwidth=bandwidth, random_state=0)
     heaps = np.repeat([[0.0, 1.0, 3.0], [4.0, 4.0, 3.0]], 20, axis=0)

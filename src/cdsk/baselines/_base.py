@@ -2,6 +2,7 @@
 """What all rival methods share: checks, and the way from an affinity to labels."""
 
 import warnings
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -35,7 +36,7 @@ from cdsk._validation import (
 )
 
 
-class Baseline(ClusterMixin, BaseEstimator):
+class Baseline(ClusterMixin, BaseEstimator, ABC):
     """A clustering method beside which CDSK is measured.
 
     A subclass has ``n_clusters`` and ``random_state`` among its parameters, checks the
@@ -83,9 +84,9 @@ class Baseline(ClusterMixin, BaseEstimator):
     def _check_parameters(self):
         """Refuse parameters other than n_clusters and random_state that are wrong."""
 
+    @abstractmethod
     def _labels_of(self, X, rng):
         """Cluster numbers of the rows of X, of any kind and in any order."""
-        raise NotImplementedError
 
 
 class AffinityBaseline(Baseline):
@@ -112,9 +113,9 @@ class AffinityBaseline(Baseline):
             self.affinity_matrix_, self.n_clusters, random_state=rng, **how
         )
 
+    @abstractmethod
     def _affinity_of(self, X, rng):
         """A symmetric matrix without negative entries, an array or a CSR array."""
-        raise NotImplementedError
 
 
 def spectral_labels(

@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from cdsk._runtime import check_memory, one_blas_thread
-from cdsk._steps.labels import OneThreadKMeans
 from cdsk._validation import check_integer, check_number
 from cdsk.baselines._base import Baseline
+from cdsk.baselines._start import kmeans_labels
 
 
 class DiscriminativeELM(Baseline):
@@ -102,14 +102,8 @@ class DiscriminativeELM(Baseline):
         X = StandardScaler().fit_transform(X)
         with one_blas_thread():
             H = hidden_layer(X, self.n_hidden, rng)
-            return self._rounds(H, self._start(X, rng))
-
-    def _start(self, X, rng):
-        kmeans = OneThreadKMeans(self.n_clusters, n_init=self.n_init, random_state=rng)
-        with warnings.catch_warnings():
-            # where points coincide: an empty cluster is nothing special here
-            warnings.filterwarnings("ignore", "Number of distinct clusters")
-            return kmeans.fit(X).labels_.astype(np.intp)
+            start = kmeans_labels(X, self.n_clusters, self.n_init, rng)
+            return self._rounds(H, start.astype(np.intp))
 
     def _rounds(self, H, labels):
         values: list[float] = []

@@ -17,6 +17,7 @@ from cdsk._threads import resolve_n_threads
 from cdsk._validation import check_choice, check_integer, check_number
 from cdsk.baselines._base import AffinityBaseline
 from cdsk.baselines._gaussian import neighbours_of
+from cdsk.baselines._start import in_own_unit
 
 BANDWIDTHS = "features", "scalar"
 
@@ -133,20 +134,15 @@ class ManifoldSpectral(AffinityBaseline):
         check_memory(2 * X.nbytes, "A copy of the data", "Use fewer points.")
         graph = NeighbourGraph(neighbours_of(X, self.n_neighbors))
         pattern = graph.indicator(resolve_n_threads(None)).matrix
-        # in a unit in which the variance is 1 nothing overflows
-        Z = X - X.mean(axis=0)
-        unit = np.abs(Z).max() or 1.0
-        Z /= unit
-        spread = np.sqrt(np.einsum("nd,nd->", Z, Z) / len(Z)) or 1.0
-        Z /= spread
-        error = ReconstructionError(Z, pattern)
+        points, _, unit = in_own_unit(X)  # in which nothing overflows
+        error = ReconstructionError(points, pattern)
         with one_blas_thread():
             if self.bandwidth == "scalar":
                 logs, self.history_ = _one_for_all(error)
-                self.bandwidth_ = float(unit * spread * np.exp(logs[0]))
+                self.bandwidth_ = float(unit * np.exp(logs[0]))
             else:
                 logs, self.history_ = self._one_per_feature(error)
-                self.bandwidth_ = unit * spread * np.exp(logs)
+                self.bandwidth_ = unit * np.exp(logs)
             self.n_iter_ = max(len(self.history_) - 1, 1)
             return error.weights(logs)
 

@@ -4,7 +4,6 @@
 import warnings
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._steps.labels import OneThreadKMeans
 
@@ -27,7 +26,7 @@ def in_own_unit(X):
 def kmeans_labels(points, n_clusters, n_init, rng):
     """Labels of k-means, the best of ``n_init`` starts; BLAS is the caller's."""
     with warnings.catch_warnings():
-        # fewer distinct points than clusters: methods that start here deal with it
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        # an empty cluster is nothing special to methods that start here
+        warnings.filterwarnings("ignore", "Number of distinct clusters")
         model = OneThreadKMeans(n_clusters, n_init=n_init, random_state=rng)
         return model.fit_predict(points)
