@@ -574,6 +574,14 @@ def test_units_whose_squares_are_no_ordinary_numbers_are_refused(rng, view, unit
         CDSK(3, representation=view).fit(X)
 
 
+def test_what_is_printed_is_the_view_and_the_scores(rng):
+    X = rng.normal(size=(90, 70))
+    shown = repr(represent(X, 3, "auto", np.random.RandomState(0), 1))
+    assert shown.startswith("Representation(name='")
+    assert "scores={'raw': 0." in shown
+    assert "array" not in shown
+
+
 def test_fit_is_what_represent_returns(rng):
     X = rng.normal(size=(30, 4))
     by_fit = Representation.fit(X, "whiten", n_components=2)

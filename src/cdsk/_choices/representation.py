@@ -89,14 +89,16 @@ class Representation:
     name: str = "raw"
     n_components: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
-    spread: NDArray[np.float64] | None = None
+    spread: NDArray[np.float64] | None = field(default=None, repr=False)
     # of the features; a scale is infinite where nothing varies
-    mean: NDArray[np.float64] | None = None
-    scale: NDArray[np.float64] | None = None
+    mean: NDArray[np.float64] | None = field(default=None, repr=False)
+    scale: NDArray[np.float64] | None = field(default=None, repr=False)
     # of the components (n_features, n_components)
-    directions: NDArray[np.float64] | None = None
+    directions: NDArray[np.float64] | None = field(default=None, repr=False)
     # for every feature its values and their normal scores; None: it is standardised
-    ranks: tuple[tuple[NDArray[np.float64], NDArray[np.float64]] | None, ...] = ()
+    ranks: tuple[tuple[NDArray[np.float64], NDArray[np.float64]] | None, ...] = field(
+        default=(), repr=False
+    )
 
     @property
     def n_varying(self):
