@@ -1,0 +1,53 @@
+"""The documentation site: every public name is in it, and broken links are found."""
+
+import inspect
+import re
+import runpy
+from importlib import import_module
+from pathlib import Path
+
+import cdsk
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def public_names():
+    """Full names of what the package and its public modules offer."""
+    modules = [cdsk, *(getattr(cdsk, name) for name in cdsk.__all__)]
+    for module in filter(inspect.ismodule, modules):
+        for name in module.__all__:
+            value = getattr(import_module(module.__name__), name)
+            if callable(value):
+                yield f"{module.__name__}.{name}"
+
+
+def names_of_the_reference():
+    """Full names of the rows of the tables, which are indented and nothing else."""
+    module = None
+    for line in (DOCS / "api" / "index.rst").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. module::"):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w+", line):
+            yield f"{module}.{line.strip()}"
+
+
+def test_the_reference_has_every_public_name_once():
+    assert sorted(names_of_the_reference()) == sorted(public_names())
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.html").write_text(
+        '<a href="deep/b.html#here">.</a><a href="deep/b.html#gone">.</a>'
+        '<a href="#own">.</a><img src="none.png"><a href="https://x.org/y">.</a>'
+    )
+    (tmp_path / "deep" / "b.html").write_text(
+        '<p id="here"><a href="../a.html">.</a><a href="a.html">.</a></p>'
+    )
+    broken = runpy.run_path(str(DOCS / "check_links.py"))["broken_links"](tmp_path)
+    assert [(str(page), link) for page, link in broken] == [
+        ("a.html", "#own"),
+        ("a.html", "deep/b.html#gone"),
+        ("a.html", "none.png"),
+        ("deep/b.html", "a.html"),
+    ]
