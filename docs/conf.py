@@ -43,7 +43,7 @@ sphinx_gallery_conf = {
     "filename_pattern": "/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
-    "reset_modules": (),
+    "reset_modules": ("matplotlib",),
     "doc_module": ("cdsk",),
     "backreferences_dir": "api/used",
     "show_memory": False,
