@@ -78,7 +78,7 @@ bench-check: $(VENV)/tools  ## the benchmarks still run
 docs: $(VENV)/docs  ## the documentation as pages in build/docs; warnings are errors
 	rm -rf build/docs
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet \
-	    -d build/doctrees docs build/docs
+	    $(DOCS_OPTIONS) -d build/doctrees docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 
 sdist: $(VENV)/tools

@@ -1,4 +1,4 @@
-"""Code of documents, and of the package's description, runs and prints what is said."""
+"""Code of README and of the package's description runs and prints what is said."""
 
 import contextlib
 import doctest
@@ -12,16 +12,11 @@ import pytest
 
 TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text(encoding="utf-8")
-BASELINES = (TOP / "docs" / "baselines.md").read_text(encoding="utf-8")
 # as an index gets it
 DESCRIPTION = metadata("cdsk")["Description"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [README, BASELINES, DESCRIPTION],
-    ids=["README", "baselines", "description"],
-)
+@pytest.mark.parametrize("text", [README, DESCRIPTION], ids=["README", "description"])
 def test_example_prints_what_is_said(text):
     blocks = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", text, flags=re.DOTALL)
     assert blocks

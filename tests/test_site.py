@@ -1,10 +1,14 @@
-"""The documentation site: every public name is in it, and broken links are found."""
+"""The documentation site: public names, code of its pages, the search for links."""
 
+import contextlib
 import inspect
+import io
 import re
 import runpy
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import cdsk
 
@@ -51,3 +55,24 @@ def test_broken_links_are_found(tmp_path):
         ("a.html", "none.png"),
         ("deep/b.html", "a.html"),
     ]
+
+
+PAGES = [
+    page
+    for page in sorted([*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")])
+    if page.name != "description.md"  # tests/test_readme.py has it
+    and re.search(r"```python\n.*?```\n\n```\n", page.read_text("utf-8"), re.DOTALL)
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_of_a_page_prints_what_is_said(page):
+    names = {}
+    text = page.read_text(encoding="utf-8")
+    for code, said in re.findall(
+        r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", text, flags=re.DOTALL
+    ):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page.name, "exec"), names)
+        assert printed.getvalue() == said

@@ -19,7 +19,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-embed = Path(__file__).resolve().parents[1] / "embed"
+# the site runs programs in their folder and gives them no __file__
+here = Path(globals().get("__file__", "plot_compiled.py")).absolute()
+embed = here.parents[1] / "embed"
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 
 # %%
