@@ -41,7 +41,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
-    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "reset_modules": ("matplotlib",),
     "doc_module": ("cdsk",),
@@ -66,14 +65,20 @@ html_theme_options = {
 }
 
 
+# Files that are not in this folder -> the pages that show them.
+PAGES = {
+    r"README\.md": "readme.md",
+    r"CHANGELOG\.md": "changelog.md",
+    r"examples/gallery\)": "gallery/index.rst)",
+    r"examples/gallery/(\w+)\.py": r"gallery/\1.rst",
+}
+
+
 def lead_to_pages(app, docname, source):
-    """Links to files beside this folder lead to the pages that include them."""
+    """Make links to files beside this folder links to pages."""
     up = "../" * docname.count("/")
-    source[0] = re.sub(
-        r"\]\((?:\.\./)+(README|CHANGELOG)\.md",
-        lambda found: f"]({up}{found[1].lower()}.md",
-        source[0],
-    )
+    for file, page in PAGES.items():
+        source[0] = re.sub(rf"\]\((?:\.\./)+{file}", f"]({up}{page}", source[0])
 
 
 def leave_out(app, what, name, obj, skip, options):

@@ -22,7 +22,7 @@ import numpy as np
 # the site runs programs in their folder and gives them no __file__
 here = Path(globals().get("__file__", "plot_compiled.py")).absolute()
 embed = here.parents[1] / "embed"
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+in_cpp = in_numba = None
 
 # %%
 # In **Cython** it takes one line, and ``meson.build`` needs nothing special:
@@ -63,23 +63,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"The C++ program was not built: {error}")
     else:
         sys.path.insert(0, str(source / "build"))
-        program = runpy.run_path(str(source / "demo.py"), run_name="__main__")
-        results = np.array(program["scores"]())
-        left.semilogx(program["BANDWIDTHS"], results[:, 0], "o-", color="#0072B2")
-        for b, (accuracy, support, *_) in zip(
-            program["BANDWIDTHS"], results, strict=True
-        ):
-            left.annotate(
-                *(f"{support:.0f}", (b, accuracy)),
-                xytext=(0, 7),
-                textcoords="offset points",
-                ha="center",
-            )
-        left.set_xticks(program["BANDWIDTHS"], program["BANDWIDTHS"], minor=False)
-        left.minorticks_off()
-left.set(xlabel="bandwidth", ylabel="accuracy", title="C++: a bandwidth per thread")
-left.margins(y=0.15)
-left.spines[["top", "right"]].set_visible(False)
+        in_cpp = runpy.run_path(str(source / "demo.py"), run_name="__main__")
 
 # %%
 # **numba** takes the address of a function and its prototype:
@@ -90,30 +74,52 @@ left.spines[["top", "right"]].set_visible(False)
 #    :end-at: fmt: skip
 
 try:
-    program = runpy.run_path(str(embed / "numba_votes.py"), run_name="__main__")
+    in_numba = runpy.run_path(str(embed / "numba_votes.py"), run_name="__main__")
 except ImportError as error:
     print(f"The numba program was not run: {error}")
-else:
-    X, weights = program["X"], program["weights"]
-    axis = np.linspace(-4.5, 4.5, 120)
-    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    kept = weights > 0
-    density = program["log_density"](grid, X[kept], weights[kept], program["bandwidth"])
-    levels = density.max() - np.arange(5, -0.5, -0.5)
-    right.contourf(
-        *(axis, axis, density.reshape(120, 120)), levels=levels, cmap="Blues"
-    )
-    right.scatter(*X.T, s=3, color="#777777", linewidths=0)
-    right.scatter(
-        *X[kept].T, s=15 + 500 * weights[kept], color="#D55E00", edgecolors="white"
-    )
-    right.set_xlabel(f"{kept.sum()} of {len(X)} points carry weight")
-right.set(
-    aspect="equal", xticks=[], yticks=[], title="numba: a density from few points"
-)
 
 # %%
 # Left, the numbers are those of the points that carry weight. Right, large points carry
 # more of it.
 
+
+def draw_scores(ax, bandwidths, scores):
+    accuracy, support, *_ = zip(*scores, strict=True)
+    ax.semilogx(bandwidths, accuracy, "o-", color="#0072B2")
+    for place in zip(bandwidths, accuracy, support, strict=True):
+        ax.annotate(
+            *(place[2], place[:2]),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+        )
+    ax.set_xticks(bandwidths, bandwidths)
+    ax.minorticks_off()
+    ax.margins(y=0.15)
+    ax.set(xlabel="bandwidth", ylabel="accuracy")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def draw_density(ax, X, weights, bandwidth, log_density):
+    axis = np.linspace(-4.5, 4.5, 120)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    kept = weights > 0
+    density = log_density(grid, X[kept], weights[kept], bandwidth)
+    levels = density.max() - np.arange(5, -0.5, -0.5)
+    ax.contourf(axis, axis, density.reshape(120, 120), levels=levels, cmap="Blues")
+    ax.scatter(*X.T, s=3, color="#777777", linewidths=0)
+    sizes = 15 + 500 * weights[kept]
+    ax.scatter(*X[kept].T, s=sizes, color="#D55E00", edgecolors="white")
+    ax.set(aspect="equal", xticks=[], yticks=[])
+    ax.set_xlabel(f"{kept.sum()} of {len(X)} points carry weight")
+
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+left.set_title("C++: a bandwidth per thread")
+right.set_title("numba: a density from few points")
+if in_cpp:
+    draw_scores(left, in_cpp["BANDWIDTHS"], in_cpp["scores"]())
+if in_numba:
+    names = ("X", "weights", "bandwidth", "log_density")
+    draw_density(right, *(in_numba[name] for name in names))
 plt.show()
