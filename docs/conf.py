@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = f"cdsk {version}"
 html_static_path = ["_static"]
