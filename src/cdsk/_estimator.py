@@ -18,8 +18,9 @@ from cdsk._choices.lam import GRID, LambdaChoice
 from cdsk._choices.n_clusters import CountChoice
 from cdsk._choices.partition import Choice, choose
 from cdsk._choices.representation import Representation
-from cdsk._explain.margins import leave_one_out, of_new_points
+from cdsk._explain.margins import leave_one_out, left_out_votes, of_new_points
 from cdsk._explain.noise import NEIGHBOUR, NoiseRule, find_noise
+from cdsk._explain.probabilities import LeftOutVotes
 from cdsk._inspection import Inspection
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import Neighbours
@@ -206,6 +207,13 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         Bandwidth(s) in use; None for other kernels.
     lam_ : float
         Regularisation in use.
+    probabilities_ : ndarray of shape (n_samples,)
+        Probability of the cluster of each point by the votes of the others; 0 for
+        noise. It is calibrated: of the points whose largest probability is p, a share
+        p has the label that the others vote for. Computed when it is asked for.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        ``1 / (1 + typicality_)``: 1 for a point that no other votes for, 1/2 for a
+        middling one, near 0 in the midst of a cluster. Computed when it is asked for.
     margins_ : ndarray of shape (n_samples,)
         Share of its own cluster in the kernel votes of the other points for a point,
         less the largest share of another cluster: near 1 inside a cluster, below 0
@@ -454,7 +462,8 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray) & has_weight)
         self.embedding_ = of_rows(fit.embedding.vectors.T)
         self.eigenvalues_ = fit.embedding.eigenvalues
-        margins, typicality, unit = leave_one_out(kernel, labels, fit.weights, masses)
+        others = left_out_votes(kernel, labels, fit.weights, masses, self.n_clusters_)
+        margins, typicality, unit = leave_one_out(others, labels, masses)
         self.margins_, self.typicality_ = of_rows(margins), of_rows(typicality)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
@@ -472,6 +481,12 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         self.n_clipped_ = fit.embedding.n_clipped
         votes = points.of_all_copies(fit.weights)
         self._votes = candidate.votes(labels, votes, self.n_clusters_)
+        with np.errstate(divide="ignore"):
+            others = of_rows(np.log(others.T))
+        shares = points.shares(self.clusters_, self.weights_, self.n_clusters_)
+        self._left_out = LeftOutVotes(
+            others, self.clusters_, self.sample_weight_, shares
+        )
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
@@ -492,6 +507,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
             votes = self._votes.log_votes(new, n_threads)
             clusters, labels, _ = self._judged(votes, new, n_threads)
             self.clusters_[rows], self.labels_[rows] = clusters, labels
+            self._left_out.log_votes[rows] = votes
             self.margins_[rows], self.typicality_[rows] = of_new_points(votes, log_unit)
 
     def fit_predict(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points of a fit: what a fitted model says of them (tests/test_inspection.py)."""
+"""Points of a fit: what a fitted model says of them (tests/test_prediction.py)."""
 
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,18 @@ from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 class Inspection(BaseEstimator):
     """What there is to ask about a fit once it is made."""
+
+    @property
+    def probabilities_(self) -> NDArray[np.float64]:
+        """Probability of the cluster of each point by the votes of the others."""
+        check_is_fitted(self, "labels_")
+        return np.where(self.labels_ < 0, 0.0, self._left_out.probabilities())
+
+    @property
+    def outlier_scores_(self) -> NDArray[np.float64]:
+        """1 for a point that no other votes for, 1/2 for one of typicality 1."""
+        check_is_fitted(self, "labels_")
+        return 1.0 / (1.0 + self.typicality_)
 
     def report(self) -> str:
         """Readable summary of the fit: what was chosen and why, and what to trust.

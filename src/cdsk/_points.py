@@ -136,9 +136,10 @@ class Points:
             return weights
         return weights * self.masses / np.sum(weights * self.masses)
 
-    def heaviest(self, labels, weights):
-        """The cluster whose rows have the largest weights together."""
-        return int(np.argmax(np.bincount(labels, weights * self.counts)))
+    def shares(self, labels, weights, n_clusters):
+        """The parts of the clusters (n_clusters,) in the weights of all rows."""
+        total = np.bincount(labels, weights * self.counts, minlength=n_clusters)
+        return total / total.sum()
 
     @property
     def counts(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""New points: what a fitted model says of them (tests/test_prediction.py)."""
+"""New points: what a fitted model says of them."""
 
 import math
 import warnings
@@ -59,11 +59,37 @@ class Prediction(BaseEstimator):
         alone = np.isneginf(log_votes.max(axis=1))
         clusters = np.argmax(log_votes, axis=1)
         if alone.any():
-            clusters[alone] = self._points.heaviest(self.clusters_, self.weights_)
+            clusters[alone] = np.argmax(self._left_out.shares)
         labels = clusters.copy()
         if self.noise_ is not None:
             labels[self.noise_.marks_new(new, n_threads)] = -1
         return clusters, labels, alone
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probability of every cluster: powers of the weighted votes, normalised.
+
+        The power, and how far votes are to be trusted at all, are learned from the
+        votes of the points of the fit for each other, so that the largest probability
+        is the share of points for which such a vote agrees with the label. A row of the
+        fit is judged as any new point is, its own vote included; ``probabilities_``
+        leaves it out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
+            New points as for ``predict``.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_new, n_clusters)
+            Rows sum to 1 and are largest at the cluster that is voted for, whether the
+            point is noise or not. Where nobody votes they are the parts of the clusters
+            in the weights.
+        """
+        check_is_fitted(self, "labels_")
+        left_out = self._left_out
+        of_votes = left_out.calibration.probabilities
+        return self._from_votes(X, lambda votes, _: of_votes(votes, left_out.shares))
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
