@@ -1,9 +1,13 @@
 """New points: probabilities, positions, and what rows of a fit have in common."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.special import softmax
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsTransformer
 
 import cdsk
 from cdsk import CDSK
@@ -142,3 +146,113 @@ def test_points_that_nobody_votes_for_have_the_shares_of_the_clusters(blobs):
     shares = np.bincount(model.labels_, model.weights_)
     np.testing.assert_allclose(model.predict_proba(nothing)[0], shares, rtol=1e-12)
     assert model.predict(nothing)[0] == np.argmax(shares)
+
+
+@pytest.mark.parametrize("options", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_the_fit_keep_their_places(blobs, rng, options, weighted):
+    X = np.concatenate([blobs, blobs[:30]])
+    counts = rng.integers(0, 3, size=len(X)) if weighted else None
+    model = CDSK(3, random_state=0, **options)
+    found = model.fit_transform(X, sample_weight=counts)
+    np.testing.assert_array_equal(found, model.embedding_)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-12)
+
+
+def test_places_are_means_by_votes(blobs, rng):
+    """Written out for one bandwidth, in the unit of the eigenvectors."""
+    model = CDSK(3, bandwidth=2.0, representation="raw", random_state=0).fit(blobs)
+    A = model.similarity_operator() @ np.eye(len(blobs))
+    theta, vectors = np.linalg.eigh(A)
+    theta, vectors = theta[:-4:-1], vectors[:, :-4:-1]
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    a = model.weights_
+    S = 2 * (np.add.outer(a, a) - len(a) * model.lam_ * np.multiply.outer(a, a)) * K
+    np.fill_diagonal(S, 0.0)
+    Y = vectors / np.sqrt(S.sum(axis=1))[:, np.newaxis]
+    new = rng.normal(scale=4, size=(30, 4))
+    votes = cdsk.gaussian_rows(new, blobs, 2.0) * a
+    Z = votes @ Y / votes.sum(axis=1, keepdims=True) / theta
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    found = model.transform(new)
+    # eigenvectors may be turned: places relative to those of the fit
+    rows = Y / np.linalg.norm(Y, axis=1, keepdims=True)
+    np.testing.assert_allclose(found @ model.embedding_.T, Z @ rows.T, atol=1e-4)
+
+
+def test_the_extension_is_exact_for_points_without_weight(blobs):
+    # a precomputed kernel does not tell which rows are those of the fit
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    none = model.weights_ == 0
+    assert none.sum() > 100
+    found = model.transform(K)
+    np.testing.assert_allclose(found[none], model.embedding_[none], atol=1e-4)
+    distances = np.linalg.norm(found - model.embedding_, axis=1)
+    assert np.quantile(distances, 0.9) < 0.05
+
+
+def test_places_near_points_of_the_fit_are_near_theirs(blobs, fitted):
+    near = fitted.transform(blobs + 1e-9)
+    distances = np.linalg.norm(near - fitted.embedding_, axis=1)
+    assert 0 < np.median(distances) < 0.01
+    assert distances.max() < 0.1
+
+
+def test_means_of_cluster_indicators_are_shares_of_votes(blobs, rng):
+    new = rng.normal(scale=5, size=(40, 4))
+    K, rows = cdsk.gaussian_gram(blobs, 2.0), cdsk.gaussian_rows(new, blobs, 2.0)
+    graph = KNeighborsTransformer(mode="distance", n_neighbors=9).fit(blobs)
+    few = sparse.csr_array(np.where(K > 1e-6, K, 0.0))
+    for options, X, asked in (
+        *((options, blobs, new) for options in KERNELS.values()),
+        ({"kernel": "precomputed"}, K, rows),
+        ({"kernel": "precomputed"}, few, sparse.csr_array(rows)),
+        (
+            {"kernel": "precomputed_neighbors"},
+            *(graph.transform(blobs), graph.transform(new)),
+        ),
+    ):
+        model = CDSK(3, random_state=0, **options).fit(X)
+        labels = model._points.from_rows(model.clusters_)
+        members = (labels[:, np.newaxis] == np.arange(3)).astype(float)
+        found = model._of_rows(
+            asked, lambda part, m=model, v=members: m._votes.mean(part, v, 2)
+        )
+        shares = softmax(model.decision_function(asked), axis=1)
+        np.testing.assert_allclose(found, shares, atol=1e-12)
+        assert np.isfinite(model.transform(asked)).all()
+
+
+@pytest.mark.filterwarnings("ignore:. of . points have no similarity")
+def test_nobody_votes_for_a_place(blobs):
+    K = cdsk.gaussian_gram(blobs, 2.0)
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    assert (model.transform(np.zeros((2, len(K)))) == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:X has 2 distinct points")
+def test_fewer_points_than_clusters_have_places():
+    X = np.repeat([[0.0], [1.0]], 5, axis=0)
+    model = CDSK(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    assert model.get_feature_names_out().tolist() == ["cdsk0", "cdsk1"]
+
+
+def test_places_come_in_the_frame_that_is_asked_for(blobs):
+    frame = pd.DataFrame(blobs, columns=list("abcd"), index=np.arange(300) + 7)
+    model = CDSK(3, random_state=0).set_output(transform="pandas")
+    for found in (model.fit_transform(frame), model.transform(frame)):
+        assert found.columns.tolist() == model.get_feature_names_out().tolist()
+        assert (found.index == frame.index).all()
+        np.testing.assert_array_equal(found.to_numpy(), model.embedding_)
+
+
+def test_places_in_a_frame_of_polars(blobs):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = polars.DataFrame(blobs, schema=list("abcd"))
+    model = CDSK(3, random_state=0).set_output(transform="polars").fit(frame)
+    found = model.transform(frame)
+    assert found.columns == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(found.to_numpy(), model.embedding_)

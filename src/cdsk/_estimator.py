@@ -355,8 +355,8 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
             How many times each row counts, in whole or broken numbers; None means
             once. A row of weight 0 takes no part in the fit and is judged as a new
             point is: its label is that of ``predict``, its margin and typicality are
-            those of the votes of all points. Its rows of ``embedding_`` and
-            ``bandwidth_`` are those of the nearest point.
+            those of the votes of all points, its place in ``embedding_`` is that of
+            ``transform``. Its ``bandwidth_`` is that of the nearest point.
 
         Returns
         -------
@@ -461,6 +461,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         self.support_ = np.flatnonzero(self.weights_)
         self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray) & has_weight)
         self.embedding_ = of_rows(fit.embedding.vectors.T)
+        self._lengths = fit.embedding.lengths
         self.eigenvalues_ = fit.embedding.eigenvalues
         others = left_out_votes(kernel, labels, fit.weights, masses, self.n_clusters_)
         margins, typicality, unit = leave_one_out(others, labels, masses)
@@ -500,7 +501,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
 
     def _judge_lost(self, X, log_unit, n_threads):
         """Judge rows of the fit that have no weight as new points are."""
-        lost = X[self._points.lost]
+        lost, place = X[self._points.lost], self._placed()
         for part in parts_of_rows(lost):
             rows = self._points.lost[part]
             new = self.representation_.of_checked(lost[part], n_threads)
@@ -508,6 +509,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
             clusters, labels, _ = self._judged(votes, new, n_threads)
             self.clusters_[rows], self.labels_[rows] = clusters, labels
             self._left_out.log_votes[rows] = votes
+            self.embedding_[rows] = place(new)
             self.margins_[rows], self.typicality_[rows] = of_new_points(votes, log_unit)
 
     def fit_predict(
