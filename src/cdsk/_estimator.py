@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
@@ -24,7 +25,13 @@ from cdsk._explain.probabilities import LeftOutVotes
 from cdsk._inspection import Inspection
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import Neighbours
-from cdsk._parameters import GIVEN, check_parameters
+from cdsk._kernels.sparse_rows import canonical
+from cdsk._parameters import (
+    GIVEN,
+    check_for_sparse,
+    check_parameters,
+    refused_for_sparse,
+)
 from cdsk._points import warn_of_copies
 from cdsk._prediction import Prediction
 from cdsk._progress import Progress
@@ -45,6 +52,7 @@ from cdsk._validation import (
     check_random_state,
     check_sample_weight,
     parts_of_rows,
+    unit_rows,
 )
 
 
@@ -76,6 +84,10 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         semi-definite (see ``psd``).
     kernel_params : dict, default=None
         Parameters of a named kernel, or further arguments of a callable.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance between points. "cosine" divides every row by its length before
+        anything else, so that directions count alone: Euclidean distances of unit rows
+        are in the order of the cosine ones. Rows of zeros are refused.
     psd : bool, default=None
         Whether the similarity matrix is positive semi-definite. None tests it, but
         takes "rbf" for it, local bandwidths included, and raises the diagonal of one
@@ -297,6 +309,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         *,
         kernel: str | Callable[..., ArrayLike] = "rbf",
         kernel_params: dict[str, Any] | None = None,
+        metric: str = "euclidean",
         psd: bool | None = None,
         bandwidth: float | str = "auto",
         n_neighbors: int | None = None,
@@ -320,6 +333,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.kernel_params = kernel_params
+        self.metric = metric
         self.psd = psd
         self.bandwidth = bandwidth
         self.n_neighbors = n_neighbors
@@ -492,6 +506,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
         self.n_different_ = points.n_different
+        self._is_sparse = sparse.issparse(points.X)
         points.X = None  # the candidate has it
         self._points = points
         if len(points.lost):
@@ -533,10 +548,11 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def __sklearn_tags__(self):
-        """Tags for scikit-learn: a precomputed kernel is pairwise."""
+        """Tags for scikit-learn: what X may be, by the parameters."""
         tags = super().__sklearn_tags__()
         given = isinstance(self.kernel, str) and self.kernel in GIVEN
-        tags.input_tags.pairwise = tags.input_tags.sparse = given
+        tags.input_tags.pairwise = given
+        tags.input_tags.sparse = given or refused_for_sparse(self) is None
         tags.input_tags.positive_only = given and self.kernel == "precomputed"
         return tags
 
@@ -544,6 +560,8 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         fewest = 3 if isinstance(self.n_clusters, str) else 2
         X = self._check_data(X, reset=True, ensure_min_samples=fewest)
         check_parameters(self)
+        if sparse.issparse(X) and self.kernel not in GIVEN:
+            check_for_sparse(self)
         if not isinstance(self.n_clusters, str):
             check_n_clusters(self.n_clusters, X.shape[0])
         return X
@@ -551,6 +569,21 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
     def _check_data(self, X, *, reset, **options):
         """X checked; ``reset`` is scikit-learn's, None: its features are known."""
         validate = None if reset is None else partial(validate_data, self, reset=reset)
+        X = check_points(X, validate=validate, accept_sparse="csr", **options)
         if isinstance(self.kernel, str) and self.kernel in GIVEN:
-            options["accept_sparse"] = "csr"
-        return check_points(X, validate=validate, **options)
+            return X
+        if not reset:
+            X = self._as_fitted(X)
+        X = canonical(X) if sparse.issparse(X) else X
+        return unit_rows(X) if self.metric == "cosine" else X
+
+    def _as_fitted(self, X):
+        """New points as sparse or dense as those of the fit."""
+        if self._is_sparse:
+            return sparse.csr_array(X)
+        if sparse.issparse(X):
+            raise ValueError(
+                "X must be dense, as the data of the fit were; got a sparse matrix. "
+                "Expected X.toarray(), or a fit of sparse data."
+            )
+        return X

@@ -15,6 +15,8 @@ from cdsk._validation import check_choice, check_integer, check_number
 # Kernels whose points are not known.
 GIVEN = ("precomputed", "precomputed_neighbors")
 
+METRICS = ("euclidean", "cosine")
+
 
 def check_parameters(model):
     """Refuse what cannot be; what depends on the data is seen later."""
@@ -22,6 +24,12 @@ def check_parameters(model):
     if not callable(model.kernel):
         check_choice(model.kernel, "kernel", ("rbf", *GIVEN, *NAMES))
     check_kernel_params(model.kernel, model.kernel_params)
+    check_choice(model.metric, "metric", METRICS)
+    if model.metric != "euclidean" and model.kernel in GIVEN:
+        raise ValueError(
+            f"metric={model.metric!r} needs points; expected 'euclidean' for "
+            f"kernel={model.kernel!r}."
+        )
     if model.psd is not None and not isinstance(model.psd, bool | np.bool_):
         raise ValueError(f"psd must be True, False or None; got {model.psd!r}.")
     if isinstance(model.bandwidth, numbers.Real):
@@ -67,6 +75,41 @@ def check_parameters(model):
             )
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
+
+
+def refused_for_sparse(model):
+    """Name of a parameter that needs dense points, and what sparse ones have; or None.
+
+    It would need a number for every row and column, or for every pair of points.
+    """
+    with_neighbours = model.n_neighbors is not None or model.neighbors is not None
+    rules = "variance", "std", "median"
+    for name, refused, expected in (
+        ("kernel", model.kernel != "rbf", "'rbf', or a kernel matrix"),
+        ("representation", model.representation not in ("auto", "raw"), "'raw'"),
+        ("approximation", model.approximation is not None, "None"),
+        ("init", isinstance(model.init, str) and model.init == "sparse", "'uniform'"),
+        ("bandwidth", model.bandwidth in rules, "'auto', 'neighbour' or a number"),
+        (
+            "n_neighbors",
+            not with_neighbours and model.bandwidth != "auto",
+            f"a number for bandwidth={model.bandwidth!r}",
+        ),
+    ):
+        if refused:
+            return name, expected
+    return None
+
+
+def check_for_sparse(model):
+    """Refuse what sparse points cannot have."""
+    refused = refused_for_sparse(model)
+    if refused is not None:
+        name, expected = refused
+        raise ValueError(
+            f"{name}={getattr(model, name)!r} needs dense points; expected {expected} "
+            "for a sparse X, or X.toarray() if there is room for it."
+        )
 
 
 def _check_n_clusters(model):

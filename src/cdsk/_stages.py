@@ -92,17 +92,19 @@ class Stages(BaseEstimator):
 
     def _candidates(self, X, rng, n_threads, progress, masses=None):
         bandwidth, neighbors = self.bandwidth, self.neighbors
-        if self.kernel not in GIVEN and len(X) == 2 and (X[0] == X[1]).all():
+        n_neighbors = self.n_neighbors
+        if self.kernel not in GIVEN and X.shape[0] == 2 and _are_equal(X[[0]], X[[1]]):
             # one point, halved: nothing is to be searched for, any scale will do
             neighbors = None
             bandwidth = 1.0 if bandwidth == "auto" else bandwidth
+            n_neighbors = 1 if sparse.issparse(X) else n_neighbors
         return find_candidates(
             X,
             kernel=self.kernel,
             kernel_params=self.kernel_params,
             psd=self.psd,
             bandwidth=bandwidth,
-            n_neighbors=self.n_neighbors,
+            n_neighbors=n_neighbors,
             n_clusters=self.n_clusters_,
             n_features=self.representation_.n_varying,
             neighbors=neighbors,
@@ -172,3 +174,8 @@ class Stages(BaseEstimator):
 
         options = {"n_init": self.n_init, "rng": rng, **how}
         return choose_lambda(points.X, candidates, fit, n_clusters, **options)
+
+
+def _are_equal(A, B):
+    """Whether two sets of points, dense or sparse, are the same."""
+    return (A != B).sum() == 0

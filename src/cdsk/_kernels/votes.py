@@ -18,6 +18,7 @@ from scipy.special import softmax
 from cdsk import _kernel
 from cdsk._block import inner
 from cdsk._kernels.neighbours import Neighbours, PointSearch
+from cdsk._kernels.sparse_rows import largest_of_rows
 from cdsk._validation import check_kernel_values, in_one_dtype
 
 # Largest distance, in bandwidths and in the unit of the data, of which the square is an
@@ -34,7 +35,10 @@ def check_reach(X, bandwidth):
     ``bandwidth`` is the smallest one.
     """
     most = _FARTHEST * min(float(bandwidth), 1.0) / np.sqrt(X.shape[1])
-    size = np.abs(X).max(axis=1, initial=0.0)
+    if sparse.issparse(X):
+        size = largest_of_rows(X)
+    else:
+        size = np.abs(X).max(axis=1, initial=0.0)
     if (size > most).any():
         row = int(np.argmax(size > most))
         raise ValueError(
@@ -150,7 +154,7 @@ class NeighbourVotes:
         """Places in the support and votes (m, k), these over exp(peak) (m, 1)."""
         check_reach(X, self.bandwidth.min())
         k = min(self.neighbours.k, len(self.labels))
-        bandwidth = np.full(len(X), self.bandwidth[0])
+        bandwidth = np.full(X.shape[0], self.bandwidth[0])
         if self.factor is not None:
             bandwidth = self.factor * self.neighbours.scales_of(X, n_threads)
         indices, distances = self.search.nearest_to(X, k, n_threads)
