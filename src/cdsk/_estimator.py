@@ -575,7 +575,8 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         if not reset:
             X = self._as_fitted(X)
         X = canonical(X) if sparse.issparse(X) else X
-        return unit_rows(X) if self.metric == "cosine" else X
+        is_cosine = isinstance(self.metric, str) and self.metric == "cosine"
+        return unit_rows(X) if is_cosine else X
 
     def _as_fitted(self, X):
         """New points as sparse or dense as those of the fit."""

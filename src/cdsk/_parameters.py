@@ -81,18 +81,28 @@ def refused_for_sparse(model):
     """Name of a parameter that needs dense points, and what sparse ones have; or None.
 
     It would need a number for every row and column, or for every pair of points.
+    Parameters need not have been checked: tags of scikit-learn are asked for before.
     """
-    with_neighbours = model.n_neighbors is not None or model.neighbors is not None
+
+    def is_one_of(name, *choices):
+        value = getattr(model, name)
+        return isinstance(value, str) and value in choices
+
+    alone = model.n_neighbors is None and model.neighbors is None
     rules = "variance", "std", "median"
     for name, refused, expected in (
-        ("kernel", model.kernel != "rbf", "'rbf', or a kernel matrix"),
-        ("representation", model.representation not in ("auto", "raw"), "'raw'"),
+        ("kernel", not is_one_of("kernel", "rbf"), "'rbf', or a kernel matrix"),
+        ("representation", not is_one_of("representation", "auto", "raw"), "'raw'"),
         ("approximation", model.approximation is not None, "None"),
-        ("init", isinstance(model.init, str) and model.init == "sparse", "'uniform'"),
-        ("bandwidth", model.bandwidth in rules, "'auto', 'neighbour' or a number"),
+        ("init", is_one_of("init", "sparse"), "'uniform'"),
+        (
+            "bandwidth",
+            is_one_of("bandwidth", *rules),
+            "'auto', 'neighbour' or a number",
+        ),
         (
             "n_neighbors",
-            not with_neighbours and model.bandwidth != "auto",
+            alone and not is_one_of("bandwidth", "auto"),
             f"a number for bandwidth={model.bandwidth!r}",
         ),
     ):
