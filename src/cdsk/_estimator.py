@@ -47,6 +47,7 @@ from cdsk._steps.spectral import warn_of_fewer_clusters, warn_of_strays
 from cdsk._steps.start import check_init, first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
+    Data,
     check_n_clusters,
     check_points,
     check_random_state,
@@ -355,13 +356,14 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         self.verbose = verbose
 
     def fit(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Cluster X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+                (n_samples, n_samples)
             Data, or a kernel matrix if ``kernel="precomputed"``.
         y : Ignored
             Present for the scikit-learn API.
@@ -528,7 +530,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
             self.margins_[rows], self.typicality_[rows] = of_new_points(votes, log_unit)
 
     def fit_predict(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.int64]:
         """Cluster X and return ``labels_``.
 

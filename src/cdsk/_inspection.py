@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cdsk._choices.candidates import Precomputed
 from cdsk._explain.report import describe
 from cdsk._runtime import one_thread_if_forked, said_in_words
+from cdsk._validation import Data
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 
@@ -42,7 +43,7 @@ class Inspection(BaseEstimator):
 
     @said_in_words("The bound for so many points")
     def generalization_bound(
-        self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
+        self, X: Data | None = None, *, gamma: float = 1.0, delta: float = 0.05
     ) -> GeneralizationBound:
         """Terms of the paper's bound on the error of the votes.
 
@@ -79,7 +80,7 @@ class Inspection(BaseEstimator):
             return generalization_bound(K, labels, weights, gamma=gamma, delta=delta)
 
     @said_in_words("The similarity of so many points")
-    def similarity_operator(self, X: ArrayLike | None = None) -> LinearOperator:
+    def similarity_operator(self, X: Data | None = None) -> LinearOperator:
         """The normalised similarity, whose leading eigenvectors are the embedding.
 
         ``D^-1/2 S D^-1/2`` with the discriminative similarity S of the chosen kernel

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from cdsk._kernels.neighbours import PointSearch
 from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._threads import resolve_n_threads
-from cdsk._validation import can_be_cut, parts_of_rows, said_of_rows
+from cdsk._validation import Data, can_be_cut, parts_of_rows, said_of_rows
 
 
 class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What the votes of the points of a fit say of new ones."""
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+    def predict(self, X: Data) -> NDArray[np.int64]:
         """Cluster of new points: the one with the largest weighted kernel vote.
 
         -1 for noise, if ``noise`` asks for it: by the thresholds of the fit, and by the
@@ -71,7 +71,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             labels[self.noise_.marks_new(new, n_threads)] = -1
         return clusters, labels, alone
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: Data) -> NDArray[np.float64]:
         """Probability of every cluster: powers of the weighted votes, normalised.
 
         The power, and how far votes are to be trusted at all, are learned from the
@@ -97,7 +97,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         of_votes = left_out.calibration.probabilities
         return self._from_votes(X, lambda votes: of_votes(votes, left_out.shares))
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: Data) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel votes of every cluster.
 
         Parameters
@@ -113,7 +113,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self, "labels_")
         return self._from_votes(X, lambda votes: votes)
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    def score_samples(self, X: Data) -> NDArray[np.float64]:
         """Logarithm of the weighted kernel density.
 
         Parameters
@@ -131,7 +131,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         normaliser = self._votes.log_normaliser(self.n_features_in_)
         return self._from_votes(X, lambda votes: logsumexp(votes, axis=1) + normaliser)
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+    def transform(self, X: Data) -> NDArray[np.float64]:
         """Spectral embedding of new points, by their votes.
 
         The rows Y of the embedding, before they get unit length, satisfy
@@ -158,7 +158,7 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self._of_rows(X, self._placed())
 
     def fit_transform(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Cluster X and return ``embedding_``.
 

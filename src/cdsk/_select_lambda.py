@@ -13,6 +13,7 @@ from cdsk._progress import Progress
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
+    Data,
     check_choice,
     check_number,
     check_random_state,
@@ -22,7 +23,7 @@ from cdsk._validation import (
 
 
 def select_lambda(
-    X: ArrayLike,
+    X: Data,
     n_clusters: int | str,
     *,
     grid: ArrayLike = GRID,

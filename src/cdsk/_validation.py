@@ -12,12 +12,16 @@ from itertools import combinations_with_replacement
 from operator import ge, gt, le
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import utils
 
 from cdsk._frames import as_numbers, check_columns, column_name
 from cdsk._rows import asymmetry
 from cdsk._threads import resolve_n_threads
+
+# What X may be: frames are array-like too.
+Data = ArrayLike | sparse.sparray | sparse.spmatrix
 
 # Squared bandwidths and their inverses must be ordinary numbers.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
