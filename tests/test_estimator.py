@@ -9,24 +9,15 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cdsk
 import reference
 from cdsk import CDSK
+from common_checks import not_for_clusterers
 
 # some checks have data of fewer distinct points than the default n_clusters
 FEW_POINTS = pytest.mark.filterwarnings("ignore:X has . distinct points")
-
-
-def not_for_clusterers(estimator):
-    """Checks that ask for the probabilities of the classes of y."""
-    if not get_tags(estimator).input_tags.sparse:
-        return {}
-    reason = "scikit-learn takes an estimator with predict_proba for a classifier"
-    names = "check_estimator_sparse_array", "check_estimator_sparse_matrix"
-    return dict.fromkeys(names, reason)
 
 
 @FEW_POINTS

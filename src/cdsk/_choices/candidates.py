@@ -286,7 +286,7 @@ def find_candidates(
         return [FullGaussian(X, _name(value), value, factor, psd, n_threads, masses)]
 
     n = X.shape[0]
-    is_graph = kernel == "precomputed_neighbors"
+    is_graph = kernel == "precomputed_neighbors" and sparse.issparse(X)
     k = n_neighbors or (X.nnz // n if is_graph else NEIGHBOURS)
     check_room(n, k, n_clusters)
     robust = bandwidth == "auto"
