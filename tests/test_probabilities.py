@@ -68,7 +68,7 @@ def drawn(rng, n, c, exponent, error, spread=4.0):
 @pytest.mark.parametrize("c", [2, 7])
 @pytest.mark.parametrize(("exponent", "error"), [(0.5, 0.1), (1.0, 0.02), (4.0, 0.2)])
 def test_exponent_and_error_are_found_again(rng, c, exponent, error):
-    log_votes, agrees = drawn(rng, 40_000, c, exponent, error)
+    log_votes, agrees = drawn(rng, 20_000, c, exponent, error)
     found = learn(log_votes, agrees, np.ones(len(agrees)))
     assert found.exponent == pytest.approx(exponent, rel=0.1)
     assert found.error == pytest.approx(error, abs=0.02)
