@@ -22,7 +22,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import ndtri
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cdsk._block import combine, inner
 from cdsk._choices.candidates import MANY_FEATURES, default_neighbours
@@ -120,6 +122,8 @@ class Representation:
         Whitened to ``n_components``, as many as they span if that is None or more.
         Equal points span nothing and stay as they are.
         """
+        if sparse.issparse(X):  # only as they are: all else would fill them
+            return cls(spread=np.sqrt(mean_variance_axis(X, 0, masses)[1]))
         if view != "raw":
             check_extent(X)
         # centred ones; two for components, and for ranks values and scores
@@ -211,6 +215,8 @@ def represent(
 ):
     """The ``Representation`` that is asked for, or that the data need ("auto")."""
     how = {"masses": masses, "n_threads": n_threads}
+    if sparse.issparse(X):
+        representation = "raw"
     if representation != "auto":
         how["n_components"] = n_components
         return Representation.fit(X, representation, **how)
@@ -251,7 +257,7 @@ def represent_to_count(
     One, unless few features may have one unit or several: then standardised and as
     given. Many features are seen as by a fit with the largest candidate.
     """
-    if representation == "auto":
+    if representation == "auto" and not sparse.issparse(X):
         check_extent(X)
         spread = _moments(X, masses)[1]
         if np.count_nonzero(spread) < MANY_FEATURES:

@@ -3,7 +3,7 @@
 
 The search is exact (_nearest.pyx), sums distances from differences and gives the same
 result on any number of threads: of points at equal distances, which whole numbers have
-many of, the first ones.
+many of, the first ones. Sparse points are searched by sparse_rows.py.
 """
 
 import time
@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from cdsk._kernels.sparse_rows import nearest_rows
 from cdsk._nearest import Tiles
 from cdsk._runtime import check_memory
 from cdsk._validation import check_extent
@@ -39,10 +40,12 @@ class PointSearch:
     """Search for the nearest among the points X."""
 
     def __init__(self, X):
-        self.X = np.ascontiguousarray(X)
+        self.X = X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def nearest_to(self, new, k, n_threads=1):
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
+        if sparse.issparse(self.X):
+            return nearest_rows(new, self.X, k)
         new = np.ascontiguousarray(new)
         indices, distances = _room(len(new), k)
         step = max(_LEAST_PART, _PART // new.shape[1])
@@ -58,6 +61,8 @@ class PointSearch:
 
         ``progress`` is called now and then with the share that is done.
         """
+        if sparse.issparse(self.X):
+            return nearest_rows(self.X, self.X, k, others=True, progress=progress)
         indices, distances = _room(len(self.X), k)
         tiles = self._tiles(n_threads)
         tiles.nearest_others(indices, distances, n_threads, progress)
@@ -131,8 +136,8 @@ class Neighbours(PointSearch, Scales):
     ):
         check_extent(X)
         PointSearch.__init__(self, X)
-        self.k = min(k, len(X) - 1)
-        self._rank = min(rank, len(X) - 1)
+        others = X.shape[0] - 1
+        self.k, self._rank = min(k, others), min(rank, others)
         searched = max(self.k, self._rank)
         indices, distances = self.nearest_others(searched, n_threads, progress)
         self._made = None  # as large as the data; made again if new points come
