@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK
 
-# All in the public domain: 1787, 1865 and 1851.
+# All in the public domain: 1787, 1865 and 1851. Some are shortened.
 CONSTITUTION = """
 All legislative Powers herein granted shall be vested in a Congress of the United
   States, which shall consist of a Senate and House of Representatives.
