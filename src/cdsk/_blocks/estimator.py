@@ -255,7 +255,8 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
             An array or a memory map; an array of zarr, h5py or the like; the path of a
             ``.npy`` file, of a Parquet file or of a folder of these, or a list of such
             paths; a dataset of pyarrow; or blocks of rows in a list or in any iterable
-            that can be gone through again. All columns of a dataset are features.
+            that can be gone through again. All columns of a dataset are features, but
+            for an index of pandas.
         y : Ignored
             Present for the scikit-learn API.
 
@@ -342,13 +343,15 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         check_integer(self.n_clusters, "n_clusters", 1)
         check_number(self.lam, "lam", above=0, at_most=1)
         for name in ("n_landmarks", "sample_size"):
-            if getattr(self, name) is not None:
-                check_integer(getattr(self, name), name, 2)
-        if self.n_landmarks is not None and self.n_landmarks < self.n_clusters:
-            raise ValueError(
-                f"n_landmarks must be at least n_clusters={self.n_clusters}; got "
-                f"{self.n_landmarks}."
-            )
+            value = getattr(self, name)
+            if value is None:
+                continue
+            check_integer(value, name, 2)
+            if value < self.n_clusters:
+                raise ValueError(
+                    f"{name} must be at least n_clusters={self.n_clusters}; got "
+                    f"{value}."
+                )
         check_choice(self.landmarks, "landmarks", WAYS)
         check_representation(self.representation, self.n_components)
         same = "lam max_iter tol qp_tol assign_labels n_init n_threads verbose"
@@ -416,6 +419,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         """The largest sample that any number of rows asks for."""
         m = self.n_landmarks or default_landmarks(np.iinfo(int).max, self.n_clusters)
         size = self.sample_size or SAMPLE_PER_LANDMARK * m
+        size = min(size, source.n_rows or size)
         sample, below = None, None
 
         def parts():
