@@ -196,7 +196,7 @@ def test_number_of_landmarks():
     ("parameters", "message"),
     [
         ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
-        ({"n_clusters": "auto"}, "n_clusters must be an integer"),
+        ({"n_clusters": "auto"}, "must be an integer .*; got 'auto'.* suggest_n_clust"),
         ({"n_clusters": 2000}, "at most the number of samples; got n_clusters=2000"),
         ({"n_landmarks": 1}, "n_landmarks must be an integer of at least 2; got 1"),
         ({"n_landmarks": 7}, "n_landmarks must be at least n_clusters=8; got 7"),

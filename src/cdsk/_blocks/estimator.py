@@ -113,10 +113,15 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
     again). Memory is that of the sample and the landmarks, of some parts of 16 MiB for
     each thread, and of the labels; it does not grow with the data otherwise.
 
+    Rows have no weights, as sums over them are exact for whole numbers only, and none
+    is marked as noise: the distances that ``noise`` of ``CDSK`` judges are those of
+    points as they were drawn, and landmarks are spread more evenly.
+
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters.
+        Number of clusters. It is not counted here: the rule of ``suggest_n_clusters``
+        is for neighbours, not for landmarks, and a sample may miss rare clusters.
     n_landmarks : int, default=None
         Number of landmarks, fewer if fewer rows of the sample differ. None: 3000, or 30
         for each cluster if that is more, but one for 2 rows at most.
@@ -340,6 +345,12 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
 
     def _check_parameters(self):
         """The estimator of the landmarks, its parameters checked, and ours."""
+        if self.n_clusters == "auto":
+            raise ValueError(
+                "n_clusters must be an integer of at least 1; got 'auto', for which "
+                "all rows are needed at once. suggest_n_clusters counts the clusters "
+                "of a sample."
+            )
         check_integer(self.n_clusters, "n_clusters", 1)
         check_number(self.lam, "lam", above=0, at_most=1)
         for name in ("n_landmarks", "sample_size"):
@@ -419,7 +430,6 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         """The largest sample that any number of rows asks for."""
         m = self.n_landmarks or default_landmarks(np.iinfo(int).max, self.n_clusters)
         size = self.sample_size or SAMPLE_PER_LANDMARK * m
-        size = min(size, source.n_rows or size)
         sample, below = None, None
 
         def parts():
