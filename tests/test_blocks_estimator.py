@@ -196,11 +196,12 @@ def test_number_of_landmarks():
     ("parameters", "message"),
     [
         ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
-        ({"n_clusters": "auto"}, "n_clusters must be an integer"),
+        ({"n_clusters": "auto"}, "must be an integer .*; got 'auto'.* suggest_n_clust"),
         ({"n_clusters": 2000}, "at most the number of samples; got n_clusters=2000"),
         ({"n_landmarks": 1}, "n_landmarks must be an integer of at least 2; got 1"),
         ({"n_landmarks": 7}, "n_landmarks must be at least n_clusters=8; got 7"),
         ({"sample_size": 1.5}, r"sample_size must be an integer of .*; got 1\.5"),
+        ({"sample_size": 7}, "sample_size must be at least n_clusters=8; got 7"),
         ({"landmarks": "grid"}, "landmarks must be one of 'kmeans', 'uniform'; got"),
         ({"representation": "log"}, "representation must be one of"),
         ({"lam": "auto"}, "lam must be a number > 0 and <= 1; got 'auto'"),
