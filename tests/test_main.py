@@ -392,7 +392,8 @@ def test_report_goes_to_standard_error(cdsk, data, points):
     status, out, err = cdsk("cluster", data, "-k", 3, "--report", "--lam", 0.2)
     assert status == 0
     assert out == cdsk("cluster", data, "-k", 3, "--lam", 0.2)[1]
-    assert err.endswith(CDSK(3, lam=0.2, random_state=0).fit(points).report() + "\n")
+    model = CDSK(3, lam=0.2, random_state=0).fit(points)
+    assert err.endswith(str(model.report()) + "\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipe")

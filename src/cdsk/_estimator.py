@@ -3,7 +3,7 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -28,7 +28,7 @@ from cdsk._choices.representation import (
 )
 from cdsk._explain.margins import leave_one_out, of_new_points
 from cdsk._explain.noise import NEIGHBOUR, NoiseRule, find_noise
-from cdsk._explain.report import describe
+from cdsk._explain.report import Report, report_of
 from cdsk._kernels.lowrank import Approximation
 from cdsk._kernels.neighbours import LongSearch, Neighbours, PointSearch
 from cdsk._parameters import GIVEN, check_parameters
@@ -611,15 +611,34 @@ class CDSK(ClusterMixin, BaseEstimator):
             X, lambda votes, _: logsumexp(votes, axis=1) + normaliser
         )
 
-    def report(self) -> str:
-        """Readable summary of the fit: what was chosen and why, and what to trust.
+    def report(
+        self,
+        X: Any = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        row_names: Iterable[object] | None = None,
+    ) -> Report:
+        """Summary of the fit: what was chosen and why, and what to trust.
+
+        ``print`` shows it in words, ``to_dict`` has it as plain data, ``to_html`` makes
+        a page of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns), default=None
+            What typical rows and outliers are to be shown with: the data, or any other
+            table of the same rows. None shows their numbers alone.
+        feature_names : iterable of str, default=None
+            Names of the columns of X; None takes those of a data frame, or of ``fit``.
+        row_names : iterable, default=None
+            Names of the rows; None means their numbers, from 0.
 
         Returns
         -------
-        text : str
+        report : Report
         """
         check_is_fitted(self, "labels_")
-        return describe(self)
+        return report_of(self, X, feature_names, row_names)
 
     @said_in_words("The bound for so many points")
     def generalization_bound(
