@@ -58,6 +58,16 @@ class LandmarkGraph:
     masses: np.ndarray
     n_threads: int
 
+    def __getstate__(self):
+        # arrays, which no way of saving a model has to be told to trust
+        gram = self.gram
+        return {**self.__dict__, "gram": (gram.data, gram.indices, gram.indptr)}
+
+    def __setstate__(self, state):
+        n = len(state["masses"])
+        gram = sparse.csr_array(tuple(state["gram"]), shape=(n, n))
+        self.__dict__.update(state, gram=gram)
+
     @property
     def name(self):
         return f"{self.factor:.3g} of the scales"
