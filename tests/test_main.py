@@ -34,17 +34,6 @@ def data(tmp_path, points):
 
 
 @pytest.fixture
-def cdsk(capsys):
-    """Run the command; return its status, standard output and standard error."""
-
-    def run(*arguments):
-        status = _cli.main([str(argument) for argument in arguments])
-        return status, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
 def refuse(cdsk):
     """Run a command that must fail; return what its one line says."""
 

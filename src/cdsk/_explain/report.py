@@ -9,7 +9,6 @@ from typing import Any
 
 from cdsk._explain.drawing import Drawing, drawn_rows
 from cdsk._explain.facts import add_rows, find_facts, named_rows
-from cdsk._explain.page import make_page
 from cdsk._explain.table import Table
 from cdsk._explain.words import describe
 
@@ -66,6 +65,9 @@ class Report:
         )
 
     def _page(self):
+        # not with the estimator: few fits are made a page of
+        from cdsk._explain.page import make_page
+
         return make_page(self._facts, self._drawing)
 
 
