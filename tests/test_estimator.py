@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import cdsk
 import reference
 from cdsk import CDSK
+from common_checks import not_for_clusterers
 
 # some checks have data of fewer distinct points than the default n_clusters
 FEW_POINTS = pytest.mark.filterwarnings("ignore:X has . distinct points")
@@ -26,7 +27,8 @@ FEW_POINTS = pytest.mark.filterwarnings("ignore:X has . distinct points")
         CDSK(bandwidth="local", assign_labels="cluster_qr", lam="auto"),
         CDSK(kernel="laplacian", init="sparse"),
         CDSK("auto"),
-    ]
+    ],
+    expected_failed_checks=not_for_clusterers,
 )
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
@@ -35,7 +37,8 @@ def test_scikit_learn_common_checks(estimator, check):
 @pytest.mark.slow
 @FEW_POINTS
 @parametrize_with_checks(
-    [CDSK(bandwidth="local"), CDSK(assign_labels="cluster_qr"), CDSK(lam="auto")]
+    [CDSK(bandwidth="local"), CDSK(assign_labels="cluster_qr"), CDSK(lam="auto")],
+    expected_failed_checks=not_for_clusterers,
 )
 def test_common_checks_with_one_option_at_a_time(estimator, check):
     check(estimator)

@@ -46,6 +46,8 @@ CASES = {
     "indefinite": (K, {"kernel": "precomputed", "psd": False}),
     "sparse": (sparse.csr_array(np.where(K > 1e-3, K, 0)), {"kernel": "precomputed"}),
     "neighbours": (GRAPH, {"kernel": "precomputed_neighbors"}),
+    "cosine": (POSITIVE, {"metric": "cosine"}),
+    "sparse rows": (sparse.csr_matrix(X), {}),
     "lowrank": (X, {"approximation": "lowrank", "bandwidth": 1.0}),
     "generator": (X, {"random_state": np.random.RandomState(0)}),
 }

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cdsk import CDSK
 from cdsk._explain import noise as module
 from cdsk._kernels.neighbours import Neighbours
+from common_checks import not_for_clusterers
 
 K = module.NEIGHBOUR
 
@@ -23,7 +24,7 @@ OPTIONS = {"bandwidth": 1.0, "random_state": 0}
 
 # some checks fit a few copies of one point
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-@parametrize_with_checks([CDSK(noise=0.05)])
+@parametrize_with_checks([CDSK(noise=0.05)], expected_failed_checks=not_for_clusterers)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
 

@@ -14,7 +14,7 @@ from cdsk import CDSK, select_lambda
 from cdsk import _points as module
 from cdsk._choices.candidates import find_candidates
 from cdsk._choices.partition import choose
-from cdsk._explain.margins import leave_one_out
+from cdsk._explain.margins import leave_one_out, left_out_votes
 from cdsk._points import Points, first_of_equal_rows
 from cdsk._steps.embedding import spectral_step
 
@@ -322,8 +322,10 @@ def test_margins_of_masses_are_those_of_copies():
     masses = times.astype(float)
     merged = find_candidates(X, **how, masses=masses)[0].kernel()
     copied = find_candidates(X[rows], **how)[0].kernel()
-    found = leave_one_out(merged, labels, weights, masses)
-    expected = leave_one_out(copied, labels[rows], weights[rows])
+    votes = left_out_votes(merged, labels, weights, masses)
+    found = leave_one_out(votes, labels, masses)
+    votes = left_out_votes(copied, labels[rows], weights[rows])
+    expected = leave_one_out(votes, labels[rows])
     np.testing.assert_allclose(found[0][rows], expected[0], atol=1e-12)
     np.testing.assert_allclose(found[1][rows], expected[1], rtol=1e-12)
 

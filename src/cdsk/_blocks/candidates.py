@@ -16,6 +16,7 @@ from scipy import sparse
 from cdsk._blocks.landmarks import ONE, Landmarks
 from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
 from cdsk._linalg.banded import BandOrder
+from cdsk._linalg.sparse_state import SparseState
 
 # Wider than those of neighbours: landmarks are farther apart than points, and scales
 # below a quarter leave a point its nearest landmark alone.
@@ -49,7 +50,7 @@ class LandmarkKernel(SparseKernel):
 
 
 @dataclass(frozen=True)
-class LandmarkGraph:
+class LandmarkGraph(SparseState):
     """The kernel of the landmarks by their weights at one scale."""
 
     landmarks: Landmarks
@@ -57,16 +58,6 @@ class LandmarkGraph:
     factor: float
     masses: np.ndarray
     n_threads: int
-
-    def __getstate__(self):
-        # arrays, which no way of saving a model has to be told to trust
-        gram = self.gram
-        return {**self.__dict__, "gram": (gram.data, gram.indices, gram.indptr)}
-
-    def __setstate__(self, state):
-        n = len(state["masses"])
-        gram = sparse.csr_array(tuple(state["gram"]), shape=(n, n))
-        self.__dict__.update(state, gram=gram)
 
     @property
     def name(self):

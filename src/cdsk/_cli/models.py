@@ -28,6 +28,7 @@ TRUSTED = (
     "cdsk._choices.representation.Representation",
     "cdsk._estimator.CDSK",
     "cdsk._explain.noise.NoiseRule",
+    "cdsk._explain.probabilities.LeftOutVotes",
     "cdsk._kernels.graph.GivenNeighbours",
     "cdsk._kernels.lowrank.Approximation",
     "cdsk._kernels.neighbours.Neighbours",

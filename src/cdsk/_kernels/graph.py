@@ -135,15 +135,6 @@ class GivenNeighbours(Scales):
         super().__init__(_scales(graph), robust)
         self._graph = graph if k is None else _kept(graph, _ranks(graph) < k)
 
-    def __getstate__(self):
-        # arrays, which no way of saving a model has to be told to trust
-        graph = self._graph
-        return {**self.__dict__, "_graph": (graph.data, graph.indices, graph.indptr)}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self._graph = sparse.csr_array(state["_graph"], shape=(self.n, self.n))
-
     def graph(self):
         """Distances to the neighbours, a row per point."""
         return self._graph
