@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What rows are shown with: any table, its names, and which of its columns."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,6 +69,32 @@ def test_columns_are_ranked_as_by_the_test_of_equal_means():
     # in a unit in which squares do not overflow
     ratios, _ = f_classif(wide / np.abs(wide).max(axis=0), clusters)
     assert found == np.argsort(-ratios)[:MOST_FEATURES].tolist()
+
+
+def test_columns_of_sparse_tables_are_ranked_alike():
+    rng = np.random.default_rng(0)
+    clusters = rng.integers(0, 3, 200)
+    counts = rng.poisson(0.3 + clusters[:, np.newaxis] * rng.random(50), (200, 50))
+    counts[:, :2] = 0, 3
+    rows = np.arange(200)
+    dense = Table(counts, 200, None, None).columns(rows, clusters)
+    found = Table(sparse.csr_matrix(counts), 200, None, None).columns(rows, clusters)
+    assert found == dense
+
+
+def test_sparse_tables_are_not_filled():
+    n, d = 1000, 10**5
+    rng = np.random.default_rng(0)
+    places = rng.integers(n, size=5000), rng.integers(d, size=5000)
+    wide = sparse.coo_array((np.ones(5000), places), shape=(n, d))
+    table = Table(wide, n, None, None)
+    tracemalloc.start()
+    columns = table.columns(np.arange(n), np.arange(n) % 2)
+    values = table.values([0, 1], columns)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.shape(values) == (2, MOST_FEATURES)
+    assert peak < 8 * n * d / 10
 
 
 def test_columns_of_text_and_without_variance_come_last():

@@ -64,20 +64,24 @@ class Table:
         d = self.n_columns
         if d <= MOST_FEATURES:
             return list(range(d))
-        part = self._part(rows)
-        shares = [_share_between(part[:, j], clusters) for j in range(d)]
+        part = getattr(self._X, "iloc", self._X)[np.asarray(rows)]
+        if sparse.issparse(part):
+            shares = _shares_of_sparse(part, clusters)
+        else:
+            part = np.asarray(part)
+            shares = [_share_between(part[:, j], clusters) for j in range(d)]
         return np.argsort(-np.array(shares), kind="stable")[:MOST_FEATURES].tolist()
 
     def values(self, rows, columns):
         """Lists of values of some rows, of plain types; None without a table."""
         if self._X is None:
             return [None] * len(rows)
-        part = self._part(rows)[:, columns]
-        return [[as_plain(value) for value in row] for row in part.tolist()]
-
-    def _part(self, rows):
         part = getattr(self._X, "iloc", self._X)[np.asarray(rows)]
-        return part.toarray() if sparse.issparse(part) else np.asarray(part)
+        if sparse.issparse(part):
+            part = part[:, columns].toarray()
+        else:
+            part = np.asarray(part)[:, columns]
+        return [[as_plain(value) for value in row] for row in part.tolist()]
 
 
 def as_plain(value):
@@ -122,3 +126,20 @@ def _share_between(values, clusters):
     sums = np.bincount(clusters, values)
     between = np.sum(np.square(sums) / np.maximum(sizes, 1))
     return between / total if total > 0 else 0.0
+
+
+def _shares_of_sparse(part, clusters):
+    """The same of all columns of a sparse table, which is not filled."""
+    part = sparse.csr_array(part, dtype=np.float64)
+    largest = abs(part).max(axis=0).toarray().ravel()
+    part = part @ sparse.diags_array(1.0 / np.where(largest > 0, largest, 1.0))
+    n = part.shape[0]
+    sizes = np.bincount(clusters)
+    members = sparse.csr_array((np.ones(n), (clusters, np.arange(n))))
+    sums = (members @ part).toarray()
+    of_mean = np.square(sums.sum(axis=0)) / n
+    total = part.power(2).sum(axis=0) - of_mean
+    between = np.sum(np.square(sums) / np.maximum(sizes, 1)[:, np.newaxis], axis=0)
+    # what rounding leaves of a column that does not vary
+    varies = total > 1e-12 * n
+    return np.where(varies, (between - of_mean) / np.where(varies, total, 1.0), 0.0)
