@@ -280,7 +280,7 @@ def test_one_cluster(rng, parameters, in_point_order):
     weights = model._points.from_rows(model.weights_)  # K is in the order of the fit
     gap = reference.kkt_gap(Q, q, weights, 1 / (61 * model.lam_))
     assert gap <= 1.01e-4 * np.abs(q).max()
-    assert "61 points in 1 cluster" in model.report()
+    assert "61 points in 1 cluster" in str(model.report())
 
 
 @pytest.mark.parametrize("n_clusters", [3, 4, 7])
@@ -330,7 +330,7 @@ def test_equal_points_are_one_cluster(options):
         assert (found.labels_ == 0).all()
         assert (found.predict(X[:5]) == 0).all()
         np.testing.assert_allclose(found.weights_, 1 / 51)
-        assert found.report().startswith("CDSK: 51 points in 1 clusters")
+        assert str(found.report()).startswith("CDSK: 51 points in 1 clusters")
 
 
 @pytest.mark.parametrize("noise", [None, 0.05])

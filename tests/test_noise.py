@@ -293,8 +293,8 @@ def test_noise_needs_points(kernel):
 
 def test_report_tells_of_noise(fitted, noisy):
     count = np.sum(fitted.labels_ < 0)
-    text = " ".join(fitted.report().split())
+    text = " ".join(str(fitted.report()).split())
     assert f"{count} of 480 points ({count / 480:.1%}) are noise, label -1" in text
     thresholds = fitted.noise_.thresholds
     assert f"than {thresholds.min():.3g} to {thresholds.max():.3g}, by cluster" in text
-    assert "are noise" not in CDSK(3, **OPTIONS).fit(noisy[0]).report()
+    assert "are noise" not in str(CDSK(3, **OPTIONS).fit(noisy[0]).report())

@@ -41,7 +41,7 @@ def cluster(X: Floats) -> CDSK:
     assert_type(model.fit_transform(X), Floats)
     assert_type(model.probabilities_, Floats)
     assert_type(model.outlier_scores_, Floats)
-    assert_type(model.report(), str)
+    assert_type(model.report(), cdsk.Report)
     return model
 
 

@@ -16,6 +16,7 @@ _MODULES = {
     "CountChoice": "cdsk._choices.n_clusters",
     "LambdaChoice": "cdsk._choices.lam",
     "QPResult": "cdsk._steps.qp",
+    "Report": "cdsk._explain.report",
     "SparseStart": "cdsk._steps.start",
     "baselines": "cdsk.baselines",
     "gaussian_gram": "cdsk._kernels.gaussian",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:  # the same for type checkers; a test compares them
     from cdsk._choices.n_clusters import CountChoice as CountChoice
     from cdsk._choices.n_clusters import suggest_n_clusters as suggest_n_clusters
     from cdsk._estimator import CDSK as CDSK
+    from cdsk._explain.report import Report as Report
     from cdsk._kernels.gaussian import gaussian_gram as gaussian_gram
     from cdsk._kernels.gaussian import gaussian_rows as gaussian_rows
     from cdsk._kernels.gaussian import similarity_matrix as similarity_matrix

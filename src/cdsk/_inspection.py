@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Points of a fit: what a fitted model says of them (tests/test_prediction.py)."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cdsk._choices.candidates import Precomputed
-from cdsk._explain.report import describe
+from cdsk._explain.report import Report, report_of
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._validation import Data
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
@@ -31,15 +33,34 @@ class Inspection(BaseEstimator):
         check_is_fitted(self, "labels_")
         return 1.0 / (1.0 + self.typicality_)
 
-    def report(self) -> str:
-        """Readable summary of the fit: what was chosen and why, and what to trust.
+    def report(
+        self,
+        X: Any = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        row_names: Iterable[object] | None = None,
+    ) -> Report:
+        """Summary of the fit: what was chosen and why, and what to trust.
+
+        ``print`` shows it in words, ``to_dict`` has it as plain data, ``to_html`` makes
+        a page of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns), default=None
+            What typical rows and outliers are to be shown with: the data, or any other
+            table of the same rows. None shows their numbers alone.
+        feature_names : iterable of str, default=None
+            Names of the columns of X; None takes those of a data frame, or of ``fit``.
+        row_names : iterable, default=None
+            Names of the rows; None means their numbers, from 0.
 
         Returns
         -------
-        text : str
+        report : Report
         """
         check_is_fitted(self, "labels_")
-        return describe(self)
+        return report_of(self, X, feature_names, row_names)
 
     @said_in_words("The bound for so many points")
     def generalization_bound(

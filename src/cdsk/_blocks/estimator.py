@@ -2,7 +2,6 @@
 """The order of the passes over blocks (tests/test_blocks_estimator.py)."""
 
 import math
-import textwrap
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from cdsk._blocks.sources import as_source
 from cdsk._choices.partition import Choice
 from cdsk._choices.representation import Representation, check_representation
 from cdsk._estimator import CDSK
+from cdsk._explain.report import Report, report_of
 from cdsk._parameters import check_parameters
 from cdsk._points import Points
 from cdsk._progress import Progress
@@ -322,26 +322,29 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         """
         return self._from_votes(X, _shares)
 
-    def report(self) -> str:
-        """Readable summary of the fit: of the rows, and of the fit of the landmarks.
+    def report(self) -> Report:
+        """Summary of the fit: of the rows, and of the fit of the landmarks.
 
         Returns
         -------
-        text : str
+        report : Report
+            As that of ``CDSK``; its rows are the landmarks.
         """
         check_is_fitted(self, "labels_")
-        size = np.bincount(self.labels_, minlength=self.n_clusters_)
-        representation = self.representation_
-        sizes = " ".join(map(str, size))
-        lines = [
-            f"BlockCDSK: {self.n_samples_} rows of {self.n_features_in_} features "
-            f"({representation.view}), through {len(self.landmarks_)} landmarks",
-            *textwrap.wrap(f"Rows of the clusters: {sizes}", 79),
-            "",
-            "Landmarks, each counted for the rows that it is the nearest of:",
-            self.landmark_model_.report(),
-        ]
-        return "\n".join(lines)
+        raw = self.representation_.name == "raw"
+        return report_of(
+            self.landmark_model_,
+            self.landmarks_ if raw else None,
+            getattr(self, "feature_names_in_", None) if raw else None,
+            row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
+            blocks={
+                "n_rows": self.n_samples_,
+                "n_features": self.n_features_in_,
+                "representation": self.representation_.view,
+                "n_landmarks": len(self.landmarks_),
+                "sizes": np.bincount(self.labels_, minlength=self.n_clusters_).tolist(),
+            },
+        )
 
     def _check_parameters(self):
         """The estimator of the landmarks, its parameters checked, and ours."""

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from cdsk._kernels.sparse_rows import nearest_rows
+from cdsk._linalg.sparse_state import SparseState
 from cdsk._nearest import Tiles
 from cdsk._runtime import check_memory
 from cdsk._validation import check_extent
@@ -36,7 +37,7 @@ _LISTENING, _LONG = 2.0, 60.0
 _PART, _LEAST_PART = 2**23, 2**10
 
 
-class PointSearch:
+class PointSearch(SparseState):
     """Search for the nearest among the points X."""
 
     def __init__(self, X):
@@ -81,7 +82,7 @@ class PointSearch:
 
     def __getstate__(self):
         # made again where it is needed
-        return {name: value for name, value in vars(self).items() if name != "_made"}
+        return {n: v for n, v in super().__getstate__().items() if n != "_made"}
 
 
 def _room(m, k):
@@ -89,7 +90,7 @@ def _room(m, k):
     return np.empty((m, k), dtype=np.int32), np.empty((m, k))
 
 
-class Scales:
+class Scales(SparseState):
     """Distances of points to their 7th neighbour.
 
     ``robust`` caps the scales of outliers at twice the upper quartile of all scales.

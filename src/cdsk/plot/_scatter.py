@@ -11,7 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cdsk._choices.representation import Representation
-from cdsk._explain.report import in_words
+from cdsk._explain.phrases import in_words
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
