@@ -83,6 +83,19 @@ def interrupt_after():
 
 
 @pytest.fixture
+def cdsk(capsys):
+    """Run the command; return its status, standard output and standard error."""
+
+    def run(*arguments):
+        from cdsk._cli.main import main
+
+        status = main([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
 def rng():
     """Random numbers; CDSK_TEST_SEED tries others than 0."""
     return np.random.default_rng(int(os.environ.get("CDSK_TEST_SEED", "0")))

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "_kernels": {"_kernels", "_linalg"},
     "_steps": {"_kernels", "_linalg", "_steps"},
     "_choices": {"_choices", "_kernels", "_linalg", "_steps"},
-    "_blocks": {"_blocks", "_choices", "_kernels", "_linalg", "_steps"},
+    "_blocks": {"_blocks", "_choices", "_explain", "_kernels", "_linalg", "_steps"},
     "_explain": {"_explain"},
     # rivals use what is below the choices of CDSK
     "baselines": {"_kernels", "_linalg", "_steps"},

@@ -23,6 +23,17 @@ def weights_by_hand(X, U, factor):
     return Z
 
 
+def spread_by_hand(X, m, rng):
+    """Indices; m is a multiple of five."""
+    chosen = list(range(m // 5))
+    for _ in range(4):
+        D = cdist(X, X[chosen]).min(axis=1)
+        with np.errstate(divide="ignore"):
+            keys = rng.exponential(size=len(X)) / D**2
+        chosen += np.argsort(keys)[: m // 5].tolist()
+    return chosen
+
+
 def kmeans_by_hand(X, centres):
     for _ in range(5):
         nearest = np.argmin(cdist(X, centres), axis=1)
@@ -69,19 +80,40 @@ def test_few_landmarks(rng):
     assert landmarks.weights(indices, distances, 1.0).shape == (10, 3)
 
 
+def place(X, m, how="kmeans", n_threads=1):
+    return place_landmarks(X, m, how, np.random.RandomState(0), n_threads)
+
+
 def test_kmeans(rng):
     X = rng.normal(size=(500, 4))
-    found = place_landmarks(X, 30, "kmeans", 1)
-    np.testing.assert_allclose(found, kmeans_by_hand(X, X[:30].copy()), rtol=1e-12)
-    assert (place_landmarks(X, 30, "kmeans", 2) == found).all()
-    assert (place_landmarks(X, 30, "uniform", 1) == X[:30]).all()
+    first = spread_by_hand(X, 30, np.random.RandomState(0))
+    found = place(X, 30)
+    np.testing.assert_allclose(found, kmeans_by_hand(X, X[first]), rtol=1e-12)
+    assert (place(X, 30, n_threads=2) == found).all()
+    assert (place(X, 30, "uniform") == X[:30]).all()
+
+
+def test_far_rows_have_landmarks(rng):
+    # 5 rows of 5000, which a uniform choice of 50 would miss
+    X = rng.normal(size=(5000, 3))
+    X[4000:4005] += 100.0
+    assert (place(X, 50)[:, 0] > 50).any()
+    assert not (place(X, 50, "uniform")[:, 0] > 50).any()
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 7, 299])
+def test_any_number_of_landmarks(rng, m):
+    assert len(place(rng.normal(size=(300, 3)), m)) == m
 
 
 def test_landmarks_differ(rng):
     X = rng.integers(0, 2, size=(300, 3)).astype(float)
     for how in ("kmeans", "uniform"):
-        found = place_landmarks(X, 50, how, 1)
+        found = place(X, 50, how)
         assert len(np.unique(found, axis=0)) == len(found) == 8
+    X = rng.integers(0, 9, size=(300, 2)).astype(float)
+    found = place(X, 50)
+    assert len(np.unique(found, axis=0)) == len(found)
 
 
 def test_pickle(rng):

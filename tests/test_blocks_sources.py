@@ -115,6 +115,31 @@ def test_parquet_by_row_groups(X, tmp_path):
     assert (rows_of(as_source(paths[0])) == X[:30]).all()
 
 
+def test_columns_of_parquet(X, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    # numbers of rows that do not follow each other are a column of the file
+    frame[frame["a"] > 0].to_parquet(tmp_path / "x.parquet")
+    source = as_source(tmp_path / "x.parquet")
+    assert (rows_of(source) == X[X[:, 0] > 0]).all()
+    (part,) = source.parts()
+    assert part.rows.column_names == ["a", "b", "c"]
+
+
+def test_parquet_of_other_types(X, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": X[:, 0].astype(np.float32), "b": np.arange(50)})
+    frame.to_parquet(tmp_path / "x.parquet")
+    expected = np.column_stack([X[:, 0].astype(np.float32), np.arange(50)])
+    found = rows_of(as_source(tmp_path / "x.parquet"), n_features=2)
+    assert found.dtype == np.float64
+    assert (found == expected).all()
+
+
+def test_folder_of_npy(X, files, tmp_path):
+    assert (rows_of(as_source(tmp_path)) == X).all()
+
+
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     path = tmp_path / "x.parquet"
@@ -168,8 +193,13 @@ def test_what_is_refused_when_it_is_met(given, message):
             "got a generator, which gives its blocks once",
         ),
         (iter([np.ones((4, 3))]), "got a list_iterator, which gives its blocks once"),
-        (3, "Expected 2D array, got scalar"),
-        ([1.0, 2.0], "Expected 2D array, got 1D array"),
+        (3, "X must be an array .*; got a int"),
+        ({"a": np.ones((4, 3))}, "X must be an array .*; got a dict"),
+        (b"x.npy", "X must be an array .*; got a bytes"),
+        ([], "X must be an array .*; got an empty list"),
+        ([1.0, 2.0], "X must be .*; got a list that is no .*got 1D array"),
+        ([[[1.0]], [[2.0]]], "X must be .*; got a list that is no table"),
+        ([np.ones((4, 3)), "x.npy"], "X must be .*; got a list that is no table"),
     ],
 )
 def test_what_is_refused_at_once(given, message):

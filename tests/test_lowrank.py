@@ -266,7 +266,7 @@ def test_the_same_bits_for_any_number_of_threads(blobs):
 def test_the_report_tells_rank_and_errors(blobs, capsys):
     model = fitted(blobs[0], n_components=90, verbose=1)
     assert "kernel 1 of 1: bandwidth 5" in capsys.readouterr().err
-    text = " ".join(model.report().split())
+    text = " ".join(str(model.report()).split())
     told = model.approximation_
     assert "Gaussian, bandwidth 5, by a matrix of low rank 90 components; " in text
     assert f"{told.trace_error:.2g} of the trace missing, largest error of" in text

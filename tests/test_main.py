@@ -3,6 +3,7 @@
 
 import csv
 import inspect
+import json
 import os
 import runpy
 import subprocess
@@ -15,6 +16,7 @@ from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, __version__
 from cdsk._choices.representation import VIEWS
+from cdsk._cli import cluster, options
 from cdsk._cli import main as _cli
 from cdsk._kernels.bandwidth import RULES
 
@@ -29,17 +31,6 @@ def data(tmp_path, points):
     path = tmp_path / "data.npy"
     np.save(path, points)
     return path
-
-
-@pytest.fixture
-def cdsk(capsys):
-    """Run the command; return its status, standard output and standard error."""
-
-    def run(*arguments):
-        status = _cli.main([str(argument) for argument in arguments])
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
@@ -192,8 +183,8 @@ def test_defaults_are_those_of_the_estimator():
     for name in ("bandwidth", "lam", "max_iter", "representation", "noise"):
         assert getattr(arguments, name) == defaults[name].default
     assert arguments.threads == defaults["n_threads"].default
-    assert tuple(_cli.RULES) == ("auto", *RULES)
-    assert tuple(_cli.VIEWS) == ("auto", *VIEWS)
+    assert tuple(cluster.RULES) == ("auto", *RULES)
+    assert tuple(cluster.VIEWS) == ("auto", *VIEWS)
 
 
 def test_noise_is_counted(cdsk, tmp_path, points):
@@ -238,7 +229,7 @@ def test_warnings_take_one_line(cdsk, data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "arguments are required: {cluster,demo} (see cdsk --help)"),
+        ("", "arguments are required: {cluster,predict,demo} (see cdsk --help)"),
         ("fly", "invalid choice: 'fly'"),
         ("cluster", "arguments are required: DATA, -k/--clusters"),
         (
@@ -278,7 +269,7 @@ def test_bad_usage(refuse, tmp_path, monkeypatch, arguments, message):
         ("-k 2 --threads 0", "n_threads must be a positive integer"),
         ("-k 2 --columns 1,z", "no columns 'z': expected a number from 1 to 2."),
         ("-k 2 --id 3", "no columns '3': expected a number from 1 to 2."),
-        ("-k 2 --header", "an array takes no --header"),
+        ("-k 2 --header", "only a text takes --header"),
     ],
 )
 def test_bad_options(refuse, data, options, message):
@@ -294,7 +285,7 @@ def no_fit(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_fit")
-@pytest.mark.parametrize("option", ["-o", "--plot"])
+@pytest.mark.parametrize("option", ["-o", "--plot", "--html", "--json", "--save"])
 def test_bad_outputs_are_refused_before_the_fit(refuse, data, tmp_path, option):
     def said(path):
         return refuse("cluster", data, "-k", 3, option, path)
@@ -392,7 +383,66 @@ def test_report_goes_to_standard_error(cdsk, data, points):
     status, out, err = cdsk("cluster", data, "-k", 3, "--report", "--lam", 0.2)
     assert status == 0
     assert out == cdsk("cluster", data, "-k", 3, "--lam", 0.2)[1]
-    assert err.endswith(CDSK(3, lam=0.2, random_state=0).fit(points).report() + "\n")
+    model = CDSK(3, lam=0.2, random_state=0).fit(points)
+    assert err.endswith(str(model.report()) + "\n")
+
+
+def test_report_as_json(cdsk, points, tmp_path):
+    path = tmp_path / "named.csv"
+    rows = [f"{x!r},row {i},{y!r}" for i, (x, y) in enumerate(points.tolist())]
+    path.write_text("\n".join(["x,who,y", *rows]))
+    options = ["cluster", path, "-k", 3, "--id", "who"]
+    labels = cdsk(*options)[1]
+    names = [f"row {i}" for i in range(len(points))]
+    model = CDSK(3, random_state=0).fit(points)
+    report = model.report(points, feature_names=["x", "y"], row_names=names)
+    status, out, _ = cdsk(*options, "--json", tmp_path / "report.json")
+    assert (status, out) == (0, labels)
+    assert json.loads((tmp_path / "report.json").read_text()) == report.to_dict()
+    output = tmp_path / "labels.csv"
+    status, out, _ = cdsk(*options, "-o", output, "--json", "-")
+    assert (status, json.loads(out)) == (0, report.to_dict())
+    assert output.read_text() == labels
+
+
+def test_report_as_a_page(cdsk, data, points, tmp_path):
+    page, expected = tmp_path / "report.html", tmp_path / "expected.html"
+    assert cdsk("cluster", data, "-k", 3, "--html", page)[0] == 0
+    CDSK(3, random_state=0).fit(points).report(points).to_html(expected)
+    assert page.read_text("utf-8") == expected.read_text("utf-8")
+
+
+@pytest.mark.usefixtures("no_fit")
+def test_two_cannot_share_standard_output(refuse, data):
+    said = refuse("cluster", data, "-k", 3, "--json", "-")
+    assert said.startswith("-o and --json cannot both go to standard output")
+
+
+@pytest.mark.usefixtures("no_fit")
+def test_outputs_must_differ(refuse, data, tmp_path):
+    both = tmp_path / "a.html"
+    said = refuse("cluster", data, "-k", 3, "--json", both, "--html", both)
+    assert said == f"--html {both}: would overwrite {both}."
+
+
+def test_progress_of_long_work(cdsk, data, monkeypatch):
+    assert "[CDSK]" not in cdsk("cluster", data, "-k", 3)[2]
+    monkeypatch.setattr(cluster, "LONG_ROWS", 59)
+    monkeypatch.setattr(options, "LONG_FILE", 100)
+    status, out, err = cdsk("cluster", data, "-k", 3)
+    assert status == 0
+    assert err.startswith(f"cdsk: reading {data}, 0 MB\n")
+    assert "[CDSK] done in" in err
+    assert "[CDSK]" not in out
+    assert cdsk("cluster", data, "-k", 3, "--quiet") == (0, out, "")
+
+
+def test_exit_statuses_are_documented(capsys):
+    with pytest.raises(SystemExit):
+        _cli.main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    for status in ("0 if all", f"{_cli.FAILURE} if", f"{_cli.INTERRUPTED} if", "1 for"):
+        assert f" {status} " in text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipe")
@@ -420,7 +470,7 @@ def test_version_of_the_module(monkeypatch, capsys):
     assert (stop.value.code, capsys.readouterr().out) == (0, f"cdsk {__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["cluster"], ["demo"]])
+@pytest.mark.parametrize("arguments", [[], ["cluster"], ["predict"], ["demo"]])
 def test_help(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         _cli.main([*arguments, "--help"])

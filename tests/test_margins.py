@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._explain.margins import leave_one_out, median, of_new_points
+from cdsk._explain.margins import leave_one_out, left_out_votes, median, of_new_points
 from cdsk._kernels.dense import DenseKernel
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
@@ -25,7 +25,9 @@ def problem(rng, n=80, n_clusters=3):
 def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
     X, labels, weights = problem(rng, n_clusters=n_clusters)
     K = cdsk.gaussian_gram(X.astype(dtype), 0.7)
-    found, typicality, unit = leave_one_out(DenseKernel(K, 2), labels, weights)
+    found, typicality, unit = leave_one_out(
+        left_out_votes(DenseKernel(K, 2), labels, weights), labels
+    )
     expected, total = reference.leave_one_out(K.astype(float), labels, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert unit == pytest.approx(np.median(total), rel=1e-12)
@@ -37,7 +39,9 @@ def test_margins_of_a_full_kernel_equal_the_definition(rng, dtype, n_clusters):
 def test_margins_of_a_truncated_kernel_equal_the_definition(rng, bandwidth):
     X, labels, weights = problem(rng)
     kernel = NeighbourGraph(Neighbours(X, 6)).kernel(bandwidth, 1)
-    found, typicality, unit = leave_one_out(kernel, labels, weights)
+    found, typicality, unit = leave_one_out(
+        left_out_votes(kernel, labels, weights), labels
+    )
     expected, total = reference.leave_one_out(kernel.as_array(), labels, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert unit == pytest.approx(np.median(total), rel=1e-12)
@@ -46,10 +50,10 @@ def test_margins_of_a_truncated_kernel_equal_the_definition(rng, bandwidth):
 
 
 def test_margin_is_zero_where_nobody_votes():
-    X = np.array([[0.0], [1.0], [1e4]])
+    X, labels = np.array([[0.0], [1.0], [1e4]]), np.array([0, 0, 1])
     K = cdsk.gaussian_gram(X, 1.0)
     margins, typicality, _ = leave_one_out(
-        DenseKernel(K, 1), np.array([0, 0, 1]), np.full(3, 1 / 3)
+        left_out_votes(DenseKernel(K, 1), labels, np.full(3, 1 / 3)), labels
     )
     assert margins.tolist() == [1.0, 1.0, 0.0]
     assert typicality.tolist() == [1.0, 1.0, 0.0]
@@ -59,7 +63,8 @@ def test_a_wrong_label_has_a_negative_margin():
     X, y = make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)
     K, wrong = cdsk.gaussian_gram(X, 1.0), y.copy()
     wrong[5] = 1 - wrong[5]
-    margins, *_ = leave_one_out(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
+    votes = left_out_votes(DenseKernel(K, 1), wrong, np.full(60, 1 / 60))
+    margins, *_ = leave_one_out(votes, wrong)
     assert margins[5] < -0.9
     assert np.delete(margins, 5).min() > 0
 
@@ -77,9 +82,11 @@ def test_typicality_where_most_points_are_heard_by_none():
     X = np.array([[0.0], [1.0], [1e4], [2e4], [3e4]])
     K = cdsk.gaussian_gram(X, 1.0)
     labels = np.array([0, 0, 1, 1, 1])
-    _, typicality, _ = leave_one_out(DenseKernel(K, 1), labels, np.full(5, 0.2))
+    votes = left_out_votes(DenseKernel(K, 1), labels, np.full(5, 0.2))
+    _, typicality, _ = leave_one_out(votes, labels)
     assert typicality.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
-    _, typicality, _ = leave_one_out(DenseKernel(np.eye(5), 1), labels, np.full(5, 0.2))
+    votes = left_out_votes(DenseKernel(np.eye(5), 1), labels, np.full(5, 0.2))
+    _, typicality, _ = leave_one_out(votes, labels)
     assert typicality.tolist() == [0.0] * 5
 
 

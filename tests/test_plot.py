@@ -14,7 +14,8 @@ from sklearn.datasets import load_wine, make_blobs
 from sklearn.exceptions import NotFittedError
 
 from cdsk import CDSK, plot
-from cdsk.plot import _choice, _common, _embedding, _files, _scatter, _similarity
+from cdsk._explain.places import direction_shares, mean_directions, polygon
+from cdsk.plot import _choice, _common, _files, _scatter, _similarity
 
 pytest.importorskip("matplotlib")
 
@@ -357,9 +358,9 @@ def test_corners_hold_pure_rows_and_edges_mixed_ones():
     # three clusters on the axes, and a point half-way between the first two
     rows = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]])
     labels = np.array([0, 0, 1, 2, 1])
-    shares = _embedding.direction_shares(rows, np.eye(3))
+    shares = direction_shares(rows, np.eye(3))
     np.testing.assert_allclose(shares[4], [0.36, 0.64, 0.0], atol=1e-12)
-    corners = _embedding.polygon(shares, labels)
+    corners = polygon(shares, labels)
     np.testing.assert_allclose(np.linalg.norm(corners, axis=1), 1.0)
     places = shares @ corners
     np.testing.assert_allclose(places[:4], corners[[0, 0, 1, 2]], atol=1e-12)
@@ -368,8 +369,8 @@ def test_corners_hold_pure_rows_and_edges_mixed_ones():
 
 def test_mean_directions_sit_in_the_corners(explained):
     model, _ = explained
-    directions = _embedding.mean_directions(model.embedding_, model.labels_)
-    shares = _embedding.direction_shares(directions, directions)
+    directions = mean_directions(model.embedding_, model.labels_)
+    shares = direction_shares(directions, directions)
     np.testing.assert_allclose(shares, np.eye(len(directions)), atol=1e-6)
 
 
@@ -380,7 +381,7 @@ def test_related_clusters_get_neighbouring_corners():
     for a, b in pairwise(chain):
         shares[a, b] += 0.3
         shares[b, a] += 0.3
-    corners = _embedding.polygon(shares, np.arange(4))
+    corners = polygon(shares, np.arange(4))
     steps = np.linalg.norm(np.diff(corners[chain], axis=0), axis=1)
     np.testing.assert_allclose(steps, np.sqrt(2.0))
 

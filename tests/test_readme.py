@@ -50,6 +50,7 @@ def test_metadata_for_an_index():
         "_estimator",
         "_kernels.gaussian",
         "_runtime",
+        "_select_lambda",
         "_steps.start",
         "_steps.qp",
         "plot._overview",

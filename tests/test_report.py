@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: its figures are those of the fitted attributes, for every kernel."""
 
+import json
+import pickle
 import re
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +14,10 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
-from cdsk import CDSK
+from cdsk import CDSK, BlockCDSK
 from cdsk._choices.partition import Choice
-from cdsk._explain import report as _report
+from cdsk._explain.phrases import clusters_named
+from cdsk._explain.words import MOST_CLUSTERS, WIDTH
 
 
 def blobs(n=120, centers=3, seed=0):
@@ -35,7 +39,7 @@ def model():
 
 def section(model, title):
     """One section of the report as a list of lines, the title left out."""
-    lines = model.report().split("\n")
+    lines = str(model.report()).split("\n")
     begin = next(i for i, line in enumerate(lines) if line.startswith(title))
     end = begin + 1
     while end < len(lines) and lines[end].startswith(" "):
@@ -55,9 +59,9 @@ def changed(model, **attributes):
 
 
 def test_length_and_width(model):
-    lines = model.report().split("\n")
+    lines = str(model.report()).split("\n")
     assert 20 <= len(lines) <= 35
-    assert max(map(len, lines)) <= _report.WIDTH
+    assert max(map(len, lines)) <= WIDTH
     assert all(line == line.rstrip() for line in lines)
     titles = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
     assert titles == [
@@ -67,12 +71,12 @@ def test_length_and_width(model):
 
 
 def test_data(model):
-    assert model.report().startswith("CDSK: 140 points in 3 clusters\n")
+    assert str(model.report()).startswith("CDSK: 140 points in 3 clusters\n")
     assert words(model, "Data") == "140 points of 3 features, as given"
 
 
 def test_chosen_number_of_clusters(model):
-    assert "runner-up" not in model.report()
+    assert "runner-up" not in str(model.report())
     chosen = CDSK("auto", random_state=0).fit(blobs())
     choice = chosen.count_choice_
     first, second = np.sort(choice.scores)[:-3:-1]
@@ -104,7 +108,8 @@ def test_weights(model):
 
 def figures(model):
     """Every number of the report but those of rows, which copies have others of."""
-    text = re.sub(r"^ *(Outliers)? *Least typical: [^;]*;", "", model.report(), flags=8)
+    text = str(model.report())
+    text = re.sub(r"^ *(Outliers)? *Least typical: [^;]*;", "", text, flags=8)
     found = []
     for line in text.split("\n"):
         is_cluster = re.match(r" {13}[ \d]\d +\S+ +\S+% ", line)
@@ -135,7 +140,7 @@ def test_a_weight_is_a_number_of_rows(options):
         copied = CDSK(**options).fit(np.repeat(X, times, axis=0))
     assert len(figures(weighted)) > 35
     assert figures(weighted) == figures(copied)
-    assert weighted.report().startswith(f"CDSK: {times.sum()} points in ")
+    assert str(weighted.report()).startswith(f"CDSK: {times.sum()} points in ")
     rows = np.array(re.findall(r"(\d+) \(\d\.\d\d\)", words(weighted, "Outliers")))
     assert times[rows.astype(int)].all()
 
@@ -143,7 +148,7 @@ def test_a_weight_is_a_number_of_rows(options):
 def test_weights_that_are_no_whole_numbers():
     X = blobs()
     model = CDSK(3, random_state=0).fit(X, sample_weight=np.full(len(X), 0.0125))
-    assert model.report().startswith("CDSK: 1.5 points in 3 clusters\n")
+    assert str(model.report()).startswith("CDSK: 1.5 points in 3 clusters\n")
     assert "by the weights of 120 different ones" in words(model, "Data")
     assert "of 1.5 points carry weight (" in words(model, "Weights")
     assert "asks for at least 24 different ones" in words(model, "Weights")
@@ -205,12 +210,12 @@ def test_points_far_from_all_are_the_outliers():
 
 
 def test_parameters_set_since_the_fit_change_nothing(model):
-    expected = model.report()
+    expected = str(model.report())
     later = changed(model)
     later.set_params(
         n_clusters=7, bandwidth=1.0, qp_tol=1e-12, kernel="precomputed", max_iter=1
     )
-    assert later.report() == expected
+    assert str(later.report()) == expected
 
 
 def test_small_clusters_are_told(model):
@@ -254,7 +259,7 @@ def test_every_kernel(options):
         # what is wrong with such a kernel is not the matter here
         warnings.simplefilter("ignore")
         model = CDSK(3, random_state=0, **options).fit(X)
-    text = model.report()
+    text = str(model.report())
     assert "nan" not in text
     assert len(text.split("\n")) <= 35
     if len(model.choice_.names) == 1:
@@ -313,11 +318,11 @@ def test_eighty_clusters():
     X, _ = make_blobs(390, 4, centers=80, cluster_std=0.5, random_state=0)
     # one kernel and no rounds: so many eigenvectors take time
     model = CDSK(80, bandwidth="local", max_iter=0, random_state=0).fit(X)
-    lines = model.report().split("\n")
+    lines = str(model.report()).split("\n")
     assert 20 <= len(lines) <= 40
-    assert max(map(len, lines)) <= _report.WIDTH
+    assert max(map(len, lines)) <= WIDTH
     margin = np.bincount(model.labels_, model.margins_) / np.bincount(model.labels_)
-    rows = section(model, "Clusters")[-_report.MOST_CLUSTERS :]
+    rows = section(model, "Clusters")[-MOST_CLUSTERS:]
     shown = [int(row.split()[0]) for row in rows]
     hidden = np.delete(margin, shown)
     assert margin[shown].max() <= hidden.min()
@@ -326,7 +331,7 @@ def test_eighty_clusters():
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_few_points(n):
     model = CDSK(2, random_state=0).fit(np.arange(n)[:, np.newaxis] ** 2.0)
-    assert f"CDSK: {n} points" in model.report()
+    assert f"CDSK: {n} points" in str(model.report())
 
 
 # --- warnings -----------------------------------------------------------------------
@@ -378,8 +383,8 @@ def test_warnings_of_convergence():
 
 
 def test_names_of_many_clusters_are_shortened():
-    assert _report._named([3]) == "Cluster 3"
-    assert _report._named(range(12)) == "Clusters 0, 1, 2, 3, 4, 5, 6, 7, ..."
+    assert clusters_named([3]) == "Cluster 3"
+    assert clusters_named(range(12)) == "Clusters 0, 1, 2, 3, 4, 5, 6, 7, ..."
 
 
 def first_of(data):
@@ -451,3 +456,134 @@ def test_spread_is_that_of_the_data_as_given():
     for view in ("auto", "raw", "normal_scores", "whiten"):
         model = CDSK(2, representation=view, random_state=0).fit(X)
         np.testing.assert_allclose(model.representation_.spread, X.std(axis=0))
+
+
+# --- facts --------------------------------------------------------------------------
+
+
+def test_facts_are_plain_and_those_of_the_model(model):
+    facts = model.report().to_dict()
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert (facts["schema"], facts["schema_version"]) == ("cdsk-report", 1)
+    assert (facts["estimator"], facts["blocks"]) == ("CDSK", None)
+    assert facts["data"]["n_points"] == facts["data"]["n_rows"] == 140
+    assert facts["eigenvalues"]["values"] == model.eigenvalues_.tolist()
+    assert facts["convergence"]["merit"] == model.history_.tolist()
+    assert facts["convergence"]["qp_gap"] == model.qp_gap_
+    assert facts["weights"]["n_support"] == len(model.support_)
+    bandwidth = facts["kernel"]["bandwidth"]
+    assert bandwidth["median"] == np.median(model.bandwidth_)
+    candidates = facts["kernel"]["candidates"]
+    assert [c["score"] for c in candidates] == model.choice_.scores.tolist()
+    assert [c["chosen"] for c in candidates].index(True) == model.choice_.chosen
+    for y, cluster in enumerate(facts["clusters"]["found"]):
+        members = model.clusters_ == y
+        assert (cluster["cluster"], cluster["size"]) == (y, members.sum())
+        assert cluster["weight"] == pytest.approx(model.weights_[members].sum())
+        assert cluster["confidence"] == pytest.approx(model.margins_[members].mean())
+
+
+def test_rows_of_the_facts(model):
+    X = np.random.default_rng(0).normal(size=(140, 2))
+    names = [f"row {i}" for i in range(140)]
+    facts = model.report(X, feature_names="ab", row_names=names).to_dict()
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["features"] == {
+        "n_columns": 2,
+        "shown": [{"column": 0, "name": "a"}, {"column": 1, "name": "b"}],
+    }
+    named = set(facts["outliers"]["least_typical"])
+    for cluster in facts["clusters"]["found"]:
+        named |= {*cluster["most_typical"], *cluster["least_typical"]}
+    assert {row["row"] for row in facts["rows"]} == named
+    for row in facts["rows"]:
+        i = row["row"]
+        assert row["name"] == names[i]
+        assert row["values"] == X[i].tolist()
+        for entry, attribute in (
+            ("cluster", model.clusters_),
+            ("label", model.labels_),
+            ("weight", model.weights_),
+            ("margin", model.margins_),
+            ("typicality", model.typicality_),
+        ):
+            assert row[entry] == attribute[i]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"noise": 0.05},
+        {"n_clusters": "auto", "lam": "auto"},
+        {"bandwidth": 1.5, "max_iter": 0},
+        {"kernel": "precomputed", "psd": False},
+        {"approximation": "lowrank", "bandwidth": 1.5},
+    ],
+)
+def test_facts_of_every_choice_are_plain(options):
+    X = blobs()
+    X = gaussian(X, X) if options.get("kernel") == "precomputed" else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = CDSK(**{"n_clusters": 3, "random_state": 0, **options}).fit(X)
+    facts = model.report().to_dict()
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    if "noise" in options:
+        noise = facts["outliers"]["noise"]
+        assert noise["n_points"] == np.sum(model.labels_ < 0)
+        assert noise["thresholds"] == model.noise_.thresholds.tolist()
+    if "lam" in options:
+        assert facts["weights"]["lam_choice"]["curve"] == list(
+            model.lambda_choice_.curve
+        )
+        assert facts["clusters"]["count_choice"]["scores"] == list(
+            model.count_choice_.scores
+        )
+    if "approximation" in options:
+        error = model.approximation_.trace_error
+        assert facts["kernel"]["approximation"]["trace_error"] == error
+
+
+def test_every_fact_is_documented(model):
+    text = (Path(__file__).parents[1] / "docs" / "report.md").read_text("utf-8")
+    with_all = CDSK("auto", lam="auto", noise=0.05, random_state=0).fit(blobs())
+    block = BlockCDSK(3, random_state=0).fit(blobs())
+    low = CDSK(3, approximation="lowrank", bandwidth=1.5, random_state=0).fit(blobs())
+
+    def keys(facts):
+        if isinstance(facts, dict):
+            for name, value in facts.items():
+                yield name
+                if name != "representation_scores":  # names of views
+                    yield from keys(value)
+        elif isinstance(facts, list):
+            for value in facts:
+                yield from keys(value)
+
+    for fitted in (model, with_all, block, low):
+        X = None if fitted is block else np.zeros((len(fitted.labels_), 1))
+        report = fitted.report() if X is None else fitted.report(X)
+        for name in set(keys(report.to_dict())):
+            assert f"`{name}`" in text, name
+
+
+def test_facts_of_blocks():
+    model = BlockCDSK(3, random_state=0).fit(blobs(600))
+    facts = model.report().to_dict()
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["estimator"] == "BlockCDSK"
+    assert facts["blocks"]["sizes"] == np.bincount(model.labels_).tolist()
+    assert facts["blocks"]["n_landmarks"] == facts["data"]["n_rows"]
+    assert facts["rows"][0]["name"].startswith("landmark ")
+
+
+def test_a_report_outlives_its_model(model):
+    later = changed(model)
+    report = later.report()
+    before, text = report.to_dict(), str(report)
+    later.fit(blobs(seed=1))
+    facts = report.to_dict()
+    facts["clusters"].clear()
+    assert report.to_dict() == before
+    assert str(report) == repr(report) == text
+    assert str(pickle.loads(pickle.dumps(report))) == text

@@ -389,6 +389,34 @@ def test_decision_is_made_on_a_sample(monkeypatch, d, attribute):
     )
 
 
+def test_what_is_best_on_a_sample_must_be_so_on_more_points(monkeypatch):
+    """Here two whitenings mislead in samples, and one of them on all points too."""
+    score = {
+        150: {"raw": 0.2, 20: 0.5, 50: 0.4, 100: 0.3},
+        300: {"raw": 0.3, 20: 0.35, 50: 0.4},
+    }
+
+    def told(X, *_):
+        name = "raw" if X.shape[1] == 120 else X.shape[1]
+        return score[len(X)].get(name, 0.0)
+
+    monkeypatch.setattr(_views, "_SAMPLE_OF_MANY", 150)
+    monkeypatch.setattr(_views, "_score", told)
+    X = np.random.default_rng(0).normal(size=(300, 120))
+    found = represented(X, "auto", N_CLUSTERS)
+    assert found.view == "whiten 50"
+    views = "raw", "whiten 20", "whiten 50"
+    assert [found.scores[view] for view in views] == [0.3, 0.35, 0.4]
+
+
+@pytest.mark.parametrize("components", [(2, 3), (2, 4)])
+def test_no_fewer_components_than_the_centres_span(monkeypatch, components):
+    monkeypatch.setattr(_views, "COMPONENTS", components)
+    X, _ = hidden_clusters()
+    found = represented(X, "auto", 5)
+    assert set(found.scores) == {"raw", "standardize", "whiten 4"}
+
+
 @pytest.mark.parametrize("view", ["standardize", "normal_scores", "auto"])
 @pytest.mark.parametrize("data", ["blobs", "iris"])
 def test_units_of_the_features_change_no_cluster(data, view):

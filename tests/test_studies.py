@@ -216,3 +216,16 @@ def test_noise(folder, monkeypatch, capsys):
     marks = rule.marks()
     assert marks.any()
     np.testing.assert_array_equal(study.ours(data, 0.01), marks)
+
+
+def test_calibration(folder, monkeypatch, capsys):
+    run(monkeypatch, "calibration", folder, "--fewest", 50)
+    printed = capsys.readouterr().out
+    assert "images" in printed
+    assert "battery/noisy" in printed
+    assert "mean of 2 sets" in printed
+    study = importlib.import_module("benchmarks.studies.calibration")
+    p = np.array([[0.9, 0.1]] * 50 + [[0.4, 0.6]] * 50)
+    right = np.concatenate([np.arange(50) % 10 == 0, np.arange(50) % 10 < 6])
+    assert max(study.gaps(p, right.astype(int))) < 0.2
+    assert study.gaps(p, 1 - right.astype(int))[1] > 0.5

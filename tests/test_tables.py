@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables in, labels out, and every refusal by its words."""
 
+import bz2
 import gzip
+import lzma
+import sys
 
 import numpy as np
 import pytest
@@ -77,11 +80,12 @@ def test_csv_round_trip_is_exact(tmp_path):
     labels = np.arange(50) % 3
     ids = ["who, else", *(f'"{i}", {i}' for i in range(50))]
     path = tmp_path / "l.csv"
-    path.write_text(labels_text(labels, weights))
+    columns = {"label": labels, "weight": weights}
+    path.write_text(labels_text(columns))
     X, names, _ = read_table(path)
     assert names == ["label", "weight"]
     np.testing.assert_array_equal(X, np.column_stack([labels, weights]))
-    path.write_text(labels_text(labels, weights, ids))
+    path.write_text(labels_text(columns, ids))
     again, names, cells = read_table(path, id_column="who, else")
     assert names == ["label", "weight"]
     assert cells == ids
@@ -194,7 +198,9 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TableError, match=r"folder\.csv: Is a directory"):
         read_table(tmp_path / "folder.csv")
-    with pytest.raises(TableError, match=r"format of .*t\.xlsx: .* \.csv, .*\.npz, or"):
+    with pytest.raises(
+        TableError, match=r"format of .*t\.xlsx: .* \.csv, .*\.gz, .* or \.parquet"
+    ):
         read_table(tmp_path / "t.xlsx")
 
 
@@ -297,7 +303,7 @@ def test_thousands_are_no_decimals(table):
 def test_arrays_have_no_dialect(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 2)))
     for options in ({"header": False}, {"delimiter": ";"}, {"decimal": ","}):
-        with pytest.raises(TableError, match="an array takes no --header"):
+        with pytest.raises(TableError, match="only a text takes --header"):
             read_table(tmp_path / "a.npy", **options)
 
 
@@ -329,24 +335,133 @@ def test_id_column_must_not_be_the_only_one(table):
 # --- compressed files ---------------------------------------------------------------
 
 
-def test_compressed(tmp_path):
+def compress_zstd(content):
+    return pytest.importorskip("zstandard").compress(content)
+
+
+each_compression = pytest.mark.parametrize(
+    ("ending", "compress"),
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", compress_zstd),
+    ],
+)
+
+
+@each_compression
+def test_compressed(tmp_path, ending, compress):
     A = np.array([[1, 2.5], [-300, 4]])
     np.save(tmp_path / "t.npy", A)
     np.savez(tmp_path / "t.npz", X=A)
     np.savetxt(tmp_path / "t.csv", A, delimiter=",")
     np.savetxt(tmp_path / "t.tsv", A, delimiter="\t")
     np.savetxt(tmp_path / "t.txt", A)
-    for ending in ("csv", "tsv", "txt", "npy", "npz"):
-        path = tmp_path / f"t.{ending}.GZ"
-        path.write_bytes(gzip.compress((tmp_path / f"t.{ending}").read_bytes()))
+    for kind in ("csv", "tsv", "txt", "npy", "npz"):
+        path = tmp_path / f"t.{kind}.{ending.upper()}"
+        path.write_bytes(compress((tmp_path / f"t.{kind}").read_bytes()))
         np.testing.assert_array_equal(read_table(path)[0], A)
 
 
-@pytest.mark.parametrize("ending", ["csv", "npy"])
-def test_damaged_compressed_files(tmp_path, ending):
-    path = tmp_path / f"t.{ending}.gz"
-    whole = gzip.compress(np.random.default_rng(0).random(999).tobytes().hex().encode())
+@each_compression
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+def test_damaged_compressed_files(tmp_path, kind, ending, compress):
+    path = tmp_path / f"t.{kind}.{ending}"
+    whole = compress(np.random.default_rng(0).random(999).tobytes().hex().encode())
     for content in (b"1,2", whole[:99], whole[:20] + b"?" * 20 + whole[40:]):
         path.write_bytes(content)
-        with pytest.raises(TableError, match=rf"t\.{ending}\.gz: .*\.$"):
+        with pytest.raises(TableError, match=rf"t\.{kind}\.{ending}: .*\.$"):
             read_table(path)
+
+
+def test_frames_of_zstandard_one_after_another(tmp_path):
+    path = tmp_path / "t.csv.zst"
+    path.write_bytes(compress_zstd(b"1,2\n") + compress_zstd(b"3,4\n"))
+    assert read_table(path)[0].tolist() == [[1, 2], [3, 4]]
+
+
+def test_without_zstandard(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    (tmp_path / "t.csv.zst").write_bytes(b"")
+    with pytest.raises(ImportError, match=r"pip install cdsk\[zstd\]"):
+        read_table(tmp_path / "t.csv.zst")
+
+
+# --- columns that a model knows -----------------------------------------------------
+
+
+def test_columns_of_a_model(table):
+    text = "b,who,a\n1,x,2\n3,y,4\n"
+    X, names, _ = table(text, known_names=["a", "b"])
+    assert (X.tolist(), names) == ([[2, 1], [4, 3]], ["a", "b"])
+    # what is asked for goes before it; a table without names has them in order
+    assert table(text, columns=["b"], known_names=["a", "b"])[0].tolist() == [[1], [3]]
+    assert table("1,2\n", known_names=["a", "b"])[0].tolist() == [[1, 2]]
+    with pytest.raises(TableError, match=r"no columns 'c': .* names b, who, a\.$"):
+        table(text, known_names=["a", "c"])
+
+
+# --- Parquet ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Write columns and read them as a table."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    def read(content, *arguments, **options):
+        path = tmp_path / "t.parquet"
+        parquet.write_table(pyarrow.table(content), path)
+        return read_table(path, *arguments, **options)
+
+    return read
+
+
+def test_parquet(parquet):
+    columns = {
+        "x": np.array([0.1, 2.5]),
+        "who": ["a", "b"],
+        "n": np.array([3, -4], np.int16),
+        "yes": [True, False],
+    }
+    X, names, ids = parquet(columns, ["yes", "x", "n"], "who")
+    assert X.dtype == np.float64
+    assert X.tolist() == [[1, 0.1, 3], [0, 2.5, -4]]
+    assert names == ["yes", "x", "n"]
+    assert ids == ["who", "a", "b"]
+    assert parquet(columns, None, "who")[1] == ["x", "n", "yes"]
+    assert parquet(columns, known_names=["n"])[0].tolist() == [[3], [-4]]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ({"a": ["u", "v"]}, {}, r"column 'a': expected numbers; got the type string\."),
+        ({"a": [1.0, None]}, {}, r"row 2, column 'a': .* number; got a missing value"),
+        ({"a": [1, None]}, {}, r"row 2, column 'a': .* number; got a missing value"),
+        ({"a": [1.0, np.inf]}, {}, r"row 2, column 'a': .* finite number; got inf"),
+        ({"a": np.empty(0)}, {}, "a row of numbers for each point; got nothing"),
+        ({"a": [1.0]}, {"columns": ["b"]}, "no columns 'b': .* of the names a"),
+        ({"a": [1.0]}, {"header": True}, "only a text takes --header"),
+    ],
+)
+def test_bad_parquet(parquet, content, options, message):
+    with pytest.raises(TableError, match=r"t\.parquet: .*" + message):
+        parquet(content, **options)
+
+
+def test_what_is_no_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "t.parquet").write_text("1,2\n")
+    with pytest.raises(TableError, match="expected a Parquet file; got another kind"):
+        read_table(tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"cannot read .*none.*No such file"):
+        read_table(tmp_path / "none.parquet")
+
+
+def test_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install cdsk\[parquet\]"):
+        read_table(tmp_path / "t.parquet")

@@ -64,7 +64,7 @@ def test_bad_data(data, message):
 
 def test_sparse_data():
     with pytest.raises(TypeError, match="Sparse data was passed"):
-        CDSK(3).fit(sparse.csr_array(X))
+        cdsk.suggest_n_clusters(sparse.csr_array(X))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,12 @@ def cluster(X: Floats) -> CDSK:
     assert_type(model.predict(X), Labels)
     assert_type(model.decision_function(X), Floats)
     assert_type(model.score_samples(X), Floats)
-    assert_type(model.report(), str)
+    assert_type(model.predict_proba(X), Floats)
+    assert_type(model.transform(X), Floats)
+    assert_type(model.fit_transform(X), Floats)
+    assert_type(model.probabilities_, Floats)
+    assert_type(model.outlier_scores_, Floats)
+    assert_type(model.report(), cdsk.Report)
     return model
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""BlockCDSK: normalisation, nearest landmarks, scales, votes, number of landmarks.
+"""BlockCDSK: places and number of landmarks, normalisation, nearest, scales, votes.
 
     python -m benchmarks.studies.blocks DATA [--large [--rows 10000]] [--seed 0]
         [--only WORD ...] [--variants NAME ...] [--rivals]
@@ -40,13 +40,28 @@ class Cosine(candidates.LandmarkKernel):
 
     def __init__(self, gram, *how):
         super().__init__(gram, *how)
-        diagonal = np.maximum(self.diagonal, 1e-9)
-        root = sparse.diags_array(diagonal**-self.power)
+        sizes = np.maximum(self.sizes(gram), 1e-9)
+        root = sparse.diags_array(sizes**-self.power)
         matrix = (root @ self.matrix @ root).tocsr()
         self.matrix = (0.5 * (matrix + matrix.T)).tocsr()
         self.matrix.sort_indices()
         self.order = BandOrder(self.matrix)
-        self.loops = self._diagonal = diagonal ** (1 - 2 * self.power)
+        self.loops = self._diagonal = self.diagonal * sizes ** (-2 * self.power)
+
+    def sizes(self, gram):
+        return self.diagonal
+
+
+class Masses(Cosine):
+    """W_ij / (d_i d_j)^power, d the row sums: what the landmarks have of the rows."""
+
+    def sizes(self, gram):
+        sums = np.asarray(gram.sum(axis=1), dtype=float)
+        return sums / sums.mean()
+
+
+class HalfMasses(Masses):
+    power = 0.25
 
 
 class HalfCosine(Cosine):
@@ -103,6 +118,12 @@ VARIANTS = {
     "cosine": (kernel(Cosine), None),
     "no loops": (kernel(WithoutLoops), None),
     "half cosine": (kernel(HalfCosine), None),
+    "masses": (kernel(Masses), None),
+    "half masses": (kernel(HalfMasses), None),
+    "uniform centres": ((mock.patch.object(landmarks, "_ROUNDS", 1),), None),
+    "10 rounds": ((mock.patch.object(landmarks, "_ROUNDS", 10),), None),
+    "sample of 3 m": ((), lambda m: {"sample_size": 3 * m}),
+    "sample of 30 m": ((), lambda m: {"sample_size": 30 * m}),
     "r = 3": (nearest(3), None),
     "r = 7": (nearest(7), None),
     "r = 10": (nearest(10), None),

@@ -24,7 +24,7 @@ from benchmarks.studies import sets
 from cdsk import CDSK
 from cdsk._choices.partition import choose
 from cdsk._choices.representation import COMPONENTS, represent
-from cdsk._explain.margins import leave_one_out
+from cdsk._explain.margins import leave_one_out, left_out_votes
 from cdsk._kernels import neighbours as _neighbours
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
@@ -221,10 +221,11 @@ def rules(options):
                 kernel = graph.kernel(scale * graph.neighbours.scales, 1)
                 labels, result, seconds = fit(kernel, c, 0.2)
                 partitions[k, scale], cost[k, scale] = labels, seconds
+                votes = left_out_votes(kernel, labels, result.weights)
                 extras[k, scale] = (
                     -np.mean(cut_ratios(kernel, labels)),
                     float(result.embedding.eigenvalues[-1]),
-                    float(np.mean(leave_one_out(kernel, labels, result.weights)[0])),
+                    float(np.mean(leave_one_out(votes, labels)[0])),
                 )
                 if scale in SCALES[2::2]:
                     table.add(

@@ -16,13 +16,14 @@ _MODULES = {
     "CountChoice": "cdsk._choices.n_clusters",
     "LambdaChoice": "cdsk._choices.lam",
     "QPResult": "cdsk._steps.qp",
+    "Report": "cdsk._explain.report",
     "SparseStart": "cdsk._steps.start",
     "baselines": "cdsk.baselines",
     "gaussian_gram": "cdsk._kernels.gaussian",
     "gaussian_rows": "cdsk._kernels.gaussian",
     "get_include": "cdsk._runtime",
     "plot": "cdsk.plot",
-    "select_lambda": "cdsk._estimator",
+    "select_lambda": "cdsk._select_lambda",
     "similarity_matrix": "cdsk._kernels.gaussian",
     "solve_qp": "cdsk._steps.qp",
     "sparse_start": "cdsk._steps.start",
@@ -39,11 +40,12 @@ if TYPE_CHECKING:  # the same for type checkers; a test compares them
     from cdsk._choices.n_clusters import CountChoice as CountChoice
     from cdsk._choices.n_clusters import suggest_n_clusters as suggest_n_clusters
     from cdsk._estimator import CDSK as CDSK
-    from cdsk._estimator import select_lambda as select_lambda
+    from cdsk._explain.report import Report as Report
     from cdsk._kernels.gaussian import gaussian_gram as gaussian_gram
     from cdsk._kernels.gaussian import gaussian_rows as gaussian_rows
     from cdsk._kernels.gaussian import similarity_matrix as similarity_matrix
     from cdsk._runtime import get_include as get_include
+    from cdsk._select_lambda import select_lambda as select_lambda
     from cdsk._steps.qp import QPResult as QPResult
     from cdsk._steps.qp import solve_qp as solve_qp
     from cdsk._steps.start import SparseStart as SparseStart

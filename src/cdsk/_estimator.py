@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,57 +10,54 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
-from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from cdsk._choices.candidates import Precomputed, find_candidates
-from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice, choose_lambda
-from cdsk._choices.n_clusters import CountChoice, choose_count, default_candidates
+from cdsk._choices.candidates import Precomputed
+from cdsk._choices.lam import GRID, LambdaChoice
+from cdsk._choices.n_clusters import CountChoice
 from cdsk._choices.partition import Choice, choose
-from cdsk._choices.representation import (
-    Representation,
-    represent,
-    represent_to_count,
-)
-from cdsk._explain.margins import leave_one_out, of_new_points
+from cdsk._choices.representation import Representation
+from cdsk._explain.margins import leave_one_out, left_out_votes, of_new_points
 from cdsk._explain.noise import NEIGHBOUR, NoiseRule, find_noise
-from cdsk._explain.report import describe
+from cdsk._explain.probabilities import LeftOutVotes
+from cdsk._inspection import Inspection
 from cdsk._kernels.lowrank import Approximation
-from cdsk._kernels.neighbours import LongSearch, Neighbours, PointSearch
-from cdsk._parameters import GIVEN, check_parameters
-from cdsk._points import Points, warn_of_copies
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse_rows import canonical
+from cdsk._parameters import (
+    GIVEN,
+    check_for_sparse,
+    check_parameters,
+    refused_for_sparse,
+)
+from cdsk._points import warn_of_copies
+from cdsk._prediction import Prediction
 from cdsk._progress import Progress
 from cdsk._runtime import (
-    check_memory,
     one_thread_if_forked,
     said_in_words,
     unchanged_if_it_fails,
 )
-from cdsk._steps.alternate import Fit, alternate
+from cdsk._stages import Stages
+from cdsk._steps.alternate import Fit
 from cdsk._steps.eigen import ROUGH, TOLERANCE
-from cdsk._steps.labels import assign_labels
 from cdsk._steps.spectral import warn_of_fewer_clusters, warn_of_strays
 from cdsk._steps.start import check_init, first_weights
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
-    can_be_cut,
-    check_choice,
+    Data,
     check_n_clusters,
-    check_number,
     check_points,
     check_random_state,
     check_sample_weight,
-    check_simplex_point,
     parts_of_rows,
-    said_of_rows,
+    unit_rows,
 )
-from cdsk.theory._bound import GeneralizationBound, generalization_bound
 
 
-class CDSK(ClusterMixin, BaseEstimator):
+class CDSK(ClusterMixin, Prediction, Inspection, Stages):
     """Clustering by discriminative similarity via unsupervised kernel classification.
 
     Alternates a spectral step on the similarity ``S_ij = 2 (a_i + a_j - n lam a_i a_j)
@@ -89,6 +85,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         semi-definite (see ``psd``).
     kernel_params : dict, default=None
         Parameters of a named kernel, or further arguments of a callable.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance between points. "cosine" divides every row by its length before
+        anything else, so that directions count alone: Euclidean distances of unit rows
+        are in the order of the cosine ones. Rows of zeros are refused.
     psd : bool, default=None
         Whether the similarity matrix is positive semi-definite. None tests it, but
         takes "rbf" for it, local bandwidths included, and raises the diagonal of one
@@ -220,6 +220,13 @@ class CDSK(ClusterMixin, BaseEstimator):
         Bandwidth(s) in use; None for other kernels.
     lam_ : float
         Regularisation in use.
+    probabilities_ : ndarray of shape (n_samples,)
+        Probability of the cluster of each point by the votes of the others; 0 for
+        noise. It is calibrated: of the points whose largest probability is p, a share
+        p has the label that the others vote for. Computed when it is asked for.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        ``1 / (1 + typicality_)``: 1 for a point that no other votes for, 1/2 for a
+        middling one, near 0 in the midst of a cluster. Computed when it is asked for.
     margins_ : ndarray of shape (n_samples,)
         Share of its own cluster in the kernel votes of the other points for a point,
         less the largest share of another cluster: near 1 inside a cluster, below 0
@@ -303,6 +310,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         *,
         kernel: str | Callable[..., ArrayLike] = "rbf",
         kernel_params: dict[str, Any] | None = None,
+        metric: str = "euclidean",
         psd: bool | None = None,
         bandwidth: float | str = "auto",
         n_neighbors: int | None = None,
@@ -326,6 +334,7 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.kernel_params = kernel_params
+        self.metric = metric
         self.psd = psd
         self.bandwidth = bandwidth
         self.n_neighbors = n_neighbors
@@ -347,13 +356,14 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Cluster X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+                (n_samples, n_samples)
             Data, or a kernel matrix if ``kernel="precomputed"``.
         y : Ignored
             Present for the scikit-learn API.
@@ -361,8 +371,8 @@ class CDSK(ClusterMixin, BaseEstimator):
             How many times each row counts, in whole or broken numbers; None means
             once. A row of weight 0 takes no part in the fit and is judged as a new
             point is: its label is that of ``predict``, its margin and typicality are
-            those of the votes of all points. Its rows of ``embedding_`` and
-            ``bandwidth_`` are those of the nearest point.
+            those of the votes of all points, its place in ``embedding_`` is that of
+            ``transform``. Its ``bandwidth_`` is that of the nearest point.
 
         Returns
         -------
@@ -467,8 +477,10 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.support_ = np.flatnonzero(self.weights_)
         self.strays_ = np.flatnonzero(of_rows(fit.embedding.stray) & has_weight)
         self.embedding_ = of_rows(fit.embedding.vectors.T)
+        self._lengths = fit.embedding.lengths
         self.eigenvalues_ = fit.embedding.eigenvalues
-        margins, typicality, unit = leave_one_out(kernel, labels, fit.weights, masses)
+        others = left_out_votes(kernel, labels, fit.weights, masses, self.n_clusters_)
+        margins, typicality, unit = leave_one_out(others, labels, masses)
         self.margins_, self.typicality_ = of_rows(margins), of_rows(typicality)
         self.history_ = np.array(fit.history)
         self.n_iter_ = fit.n_iter
@@ -486,10 +498,17 @@ class CDSK(ClusterMixin, BaseEstimator):
         self.n_clipped_ = fit.embedding.n_clipped
         votes = points.of_all_copies(fit.weights)
         self._votes = candidate.votes(labels, votes, self.n_clusters_)
+        with np.errstate(divide="ignore"):
+            others = of_rows(np.log(others.T))
+        shares = points.shares(self.clusters_, self.weights_, self.n_clusters_)
+        self._left_out = LeftOutVotes(
+            others, self.clusters_, self.sample_weight_, shares
+        )
         if isinstance(candidate, Precomputed):
             candidate = replace(candidate, matrix=None)
         self._candidate = candidate
         self.n_different_ = points.n_different
+        self._is_sparse = sparse.issparse(points.X)
         points.X = None  # the candidate has it
         self._points = points
         if len(points.lost):
@@ -499,17 +518,19 @@ class CDSK(ClusterMixin, BaseEstimator):
 
     def _judge_lost(self, X, log_unit, n_threads):
         """Judge rows of the fit that have no weight as new points are."""
-        lost = X[self._points.lost]
+        lost, place = X[self._points.lost], self._placed()
         for part in parts_of_rows(lost):
             rows = self._points.lost[part]
             new = self.representation_.of_checked(lost[part], n_threads)
             votes = self._votes.log_votes(new, n_threads)
             clusters, labels, _ = self._judged(votes, new, n_threads)
             self.clusters_[rows], self.labels_[rows] = clusters, labels
+            self._left_out.log_votes[rows] = votes
+            self.embedding_[rows] = place(new)
             self.margins_[rows], self.typicality_[rows] = of_new_points(votes, log_unit)
 
     def fit_predict(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.int64]:
         """Cluster X and return ``labels_``.
 
@@ -528,174 +549,12 @@ class CDSK(ClusterMixin, BaseEstimator):
         """
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Cluster of new points: the one with the largest weighted kernel vote.
-
-        -1 for noise, if ``noise`` asks for it: by the thresholds of the fit, and by the
-        distances to its points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
-            New points, or their kernel values to the training points if
-            ``kernel="precomputed"``.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_new,)
-        """
-        check_is_fitted(self, "labels_")
-        n_threads = resolve_n_threads(self.n_threads)
-        lost = 0
-
-        def label(votes, part):
-            nonlocal lost
-            _, labels, alone = self._judged(votes, part, n_threads)
-            lost += np.count_nonzero(alone & (labels >= 0))
-            return labels
-
-        labels = self._from_votes(X, label)
-        if lost:
-            warnings.warn(
-                f"{lost} of {len(labels)} points have no similarity to any "
-                "training point and took the label of the heaviest cluster.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return labels
-
-    def _judged(self, log_votes, new, n_threads):
-        """Clusters and labels of new points, and which of them nobody votes for."""
-        alone = np.isneginf(log_votes.max(axis=1))
-        clusters = np.argmax(log_votes, axis=1)
-        if alone.any():
-            clusters[alone] = self._points.heaviest(self.clusters_, self.weights_)
-        labels = clusters.copy()
-        if self.noise_ is not None:
-            labels[self.noise_.marks_new(new, n_threads)] = -1
-        return clusters, labels, alone
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the weighted kernel votes of every cluster.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
-            New points as for ``predict``.
-
-        Returns
-        -------
-        log_votes : ndarray of shape (n_new, n_clusters)
-            -inf for a cluster none of whose points carries weight.
-        """
-        check_is_fitted(self, "labels_")
-        return self._from_votes(X, lambda votes, _: votes)
-
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the weighted kernel density.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
-            New points as for ``predict``.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_new,)
-            For the Gaussian kernel with one bandwidth the density integrates to 1; for
-            other kernels it is the sum of the votes.
-        """
-        check_is_fitted(self, "labels_")
-        normaliser = self._votes.log_normaliser(self.n_features_in_)
-        return self._from_votes(
-            X, lambda votes, _: logsumexp(votes, axis=1) + normaliser
-        )
-
-    def report(self) -> str:
-        """Readable summary of the fit: what was chosen and why, and what to trust.
-
-        Returns
-        -------
-        text : str
-        """
-        check_is_fitted(self, "labels_")
-        return describe(self)
-
-    @said_in_words("The bound for so many points")
-    def generalization_bound(
-        self, X: ArrayLike | None = None, *, gamma: float = 1.0, delta: float = 0.05
-    ) -> GeneralizationBound:
-        """Terms of the paper's bound on the error of the votes.
-
-        The bound is for votes by the kernel matrix of the fit. ``predict`` votes alike,
-        but for a kernel that is truncated to neighbours, as the default one is: there
-        it counts the neighbours of the new point alone, while the matrix is symmetric,
-        so that points also count those whose neighbours they are, and its diagonal was
-        raised until it was semi-definite. For these the bound is one for a relative
-        of ``predict``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
-            matrices are not kept; else None means the data kept by ``fit``.
-        gamma : float, default=1.0
-            Margin at which a point costs nothing, in the unit of the kernel; where its
-            largest value is below 1e-100 or above 1e100, in the power of two below it.
-        delta : float in (0, 1], default=0.05
-            Probability with which the bound may fail.
-
-        Returns
-        -------
-        bound : GeneralizationBound
-            See ``cdsk.theory.generalization_bound``.
-        """
-        check_is_fitted(self, "labels_")
-        K = self._points.between_rows(self._kernel_of(X).as_array())
-        kept = self._points.rows
-        labels, weights = self.clusters_[kept], self.weights_[kept]
-        if self._points.masses is not None:
-            weights = weights / weights.sum()
-        with one_thread_if_forked():
-            return generalization_bound(K, labels, weights, gamma=gamma, delta=delta)
-
-    @said_in_words("The similarity of so many points")
-    def similarity_operator(self, X: ArrayLike | None = None) -> LinearOperator:
-        """The normalised similarity, whose leading eigenvectors are the embedding.
-
-        ``D^-1/2 S D^-1/2`` with the discriminative similarity S of the chosen kernel
-        and the learned weights, its diagonal left out, and its row sums D.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            As for ``generalization_bound``.
-
-        Returns
-        -------
-        operator : scipy.sparse.linalg.LinearOperator of shape (n_samples, n_samples)
-        """
-        check_is_fitted(self, "labels_")
-        kernel = self._kernel_of(X)
-        points, n = self._points, len(self.labels_)
-        weights = points.from_rows(self.weights_)
-        if points.masses is not None:
-            weights = weights / weights.sum()
-        similarity = kernel.similarity(weights, kernel.n * self.lam_)
-
-        def product(columns):
-            columns = np.asarray(columns, dtype=float)
-            vectors = points.folded(columns.reshape(n, -1)).T
-            image = similarity.normalised_product(np.ascontiguousarray(vectors))
-            return points.unfolded(image.T).reshape(columns.shape)
-
-        return LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
-
     def __sklearn_tags__(self):
-        """Tags for scikit-learn: a precomputed kernel is pairwise."""
+        """Tags for scikit-learn: what X may be, by the parameters."""
         tags = super().__sklearn_tags__()
         given = isinstance(self.kernel, str) and self.kernel in GIVEN
-        tags.input_tags.pairwise = tags.input_tags.sparse = given
+        tags.input_tags.pairwise = given
+        tags.input_tags.sparse = given or refused_for_sparse(self) is None
         tags.input_tags.positive_only = given and self.kernel == "precomputed"
         return tags
 
@@ -703,6 +562,8 @@ class CDSK(ClusterMixin, BaseEstimator):
         fewest = 3 if isinstance(self.n_clusters, str) else 2
         X = self._check_data(X, reset=True, ensure_min_samples=fewest)
         check_parameters(self)
+        if sparse.issparse(X) and self.kernel not in GIVEN:
+            check_for_sparse(self)
         if not isinstance(self.n_clusters, str):
             check_n_clusters(self.n_clusters, X.shape[0])
         return X
@@ -710,287 +571,22 @@ class CDSK(ClusterMixin, BaseEstimator):
     def _check_data(self, X, *, reset, **options):
         """X checked; ``reset`` is scikit-learn's, None: its features are known."""
         validate = None if reset is None else partial(validate_data, self, reset=reset)
+        X = check_points(X, validate=validate, accept_sparse="csr", **options)
         if isinstance(self.kernel, str) and self.kernel in GIVEN:
-            options["accept_sparse"] = "csr"
-        return check_points(X, validate=validate, **options)
+            return X
+        if not reset:
+            X = self._as_fitted(X)
+        X = canonical(X) if sparse.issparse(X) else X
+        is_cosine = isinstance(self.metric, str) and self.metric == "cosine"
+        return unit_rows(X) if is_cosine else X
 
-    @said_in_words("Voting for so many points")
-    def _from_votes(self, X, function):
-        """``function`` of log votes for rows of X, and of these, a part at a time.
-
-        Nothing is made of all rows but the result: X may be a memory map.
-        """
-        n_threads = resolve_n_threads(self.n_threads)
-        checked = not can_be_cut(X)
-        if checked:
-            X = self._check_data(X, reset=False)
-        n, found = X.shape[0], None
-        for rows in parts_of_rows(X):
-            with one_thread_if_forked(), said_of_rows(rows):
-                part = getattr(X, "iloc", X)[rows]
-                if not checked:
-                    first = rows.start == 0
-                    part = self._check_data(part, reset=False if first else None)
-                part = self.representation_.of_checked(part, n_threads)
-                values = function(self._votes.log_votes(part, n_threads), part)
-            if found is None:
-                shape = n, *values.shape[1:]
-                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
-                found = np.empty(shape, dtype=values.dtype)
-            found[rows] = values
-        return found
-
-    def _points_of(self, X, sample_weight):
-        """The points of X, not yet represented."""
-        if self.kernel in GIVEN:
-            return Points.as_given(X, sample_weight)
-        points = Points.distinct(X, sample_weight)
-        return points if len(points) > 1 else points.halved()
-
-    def _in_order(self, points, X, n_threads):
-        """The points as they are represented, near ones together."""
-        if self.kernel in GIVEN:
-            return points
-        representation = self.representation_
-        points = points.near_together(representation.of_checked(points.X, n_threads))
-        if len(points.lost):
-            new = representation.of_checked(X[points.lost], n_threads)
-            nearest, distances = PointSearch(points.X).nearest_to(new, 1, n_threads)
-            points.adopt(nearest[:, 0], distances[:, 0])
-        return points
-
-    def _represent_and_count(self, points, X, rng, n_threads, progress):
-        """The points as they are represented.
-
-        Sets ``representation_``, ``n_clusters_`` and ``count_choice_``.
-        """
-        progress.stage("representation")
-        self.count_choice_ = None
-        # of two points there is nothing to count
-        few = points.n_different < 3
-        if few or not isinstance(self.n_clusters, str):
-            counted = isinstance(self.n_clusters, str)
-            self.n_clusters_ = points.n_different if counted else int(self.n_clusters)
-            self._represent(points, self.n_clusters_, rng, n_threads)
-            return self._in_order(points, X, n_threads)
-        counts = default_candidates(len(points))
-        views = self._represented(
-            represent_to_count, points, int(counts[-1]), rng, n_threads
-        )
-        progress.stage("count", "number of clusters")
-        self.count_choice_ = choose_count(
-            points, views, counts, rng, n_threads, stacklevel=5
-        )
-        self.n_clusters_ = self.count_choice_.n_clusters
-        if self.representation == "auto":
-            self._represent(points, self.n_clusters_, rng, n_threads)
-        else:
-            (self.representation_,) = views
-        return self._in_order(points, X, n_threads)
-
-    def _represent(self, points, n_clusters, rng, n_threads):
-        """Set ``representation_``."""
-        self.representation_ = Representation()
-        if self.kernel not in GIVEN:
-            self.representation_ = self._represented(
-                represent, points, n_clusters, rng, n_threads
+    def _as_fitted(self, X):
+        """New points as sparse or dense as those of the fit."""
+        if self._is_sparse:
+            return sparse.csr_array(X)
+        if sparse.issparse(X):
+            raise ValueError(
+                "X must be dense, as the data of the fit were; got a sparse matrix. "
+                "Expected X.toarray(), or a fit of sparse data."
             )
-
-    def _represented(self, how, points, n_clusters, rng, n_threads):
-        """What ``represent``, or another function of its arguments, finds."""
-        view = self.representation
-        # a bandwidth that was given means the data as they were given
-        if view == "auto" and (self.kernel, self.bandwidth) != ("rbf", "auto"):
-            view = "raw"
-        more = self.n_components, points.relative_masses
-        return how(points.X, n_clusters, view, rng, n_threads, *more)
-
-    def _candidates(self, X, rng, n_threads, progress, masses=None):
-        bandwidth, neighbors = self.bandwidth, self.neighbors
-        if self.kernel not in GIVEN and len(X) == 2 and (X[0] == X[1]).all():
-            # one point, halved: nothing is to be searched for, any scale will do
-            neighbors = None
-            bandwidth = 1.0 if bandwidth == "auto" else bandwidth
-        return find_candidates(
-            X,
-            kernel=self.kernel,
-            kernel_params=self.kernel_params,
-            psd=self.psd,
-            bandwidth=bandwidth,
-            n_neighbors=self.n_neighbors,
-            n_clusters=self.n_clusters_,
-            n_features=self.representation_.n_varying,
-            neighbors=neighbors,
-            progress=progress.listener(LongSearch(progress.say)),
-            approximation=self.approximation,
-            n_components=self.n_components,
-            rng=rng,
-            n_threads=n_threads,
-            masses=masses,
-        )
-
-    def _kernel_of(self, X=None):
-        """The chosen kernel of the points of the fit."""
-        candidate = self._candidate
-        if X is not None:
-            X = self._check_data(X, reset=False)
-            if X.shape[0] != len(self.labels_):
-                raise ValueError(
-                    "X must be what the model was fitted to, with "
-                    f"{len(self.labels_)} rows; got {X.shape[0]}."
-                )
-        if isinstance(candidate, Precomputed):
-            if X is None:
-                raise ValueError(
-                    "X must be the kernel matrix that the model was fitted to, since "
-                    "precomputed matrices are not kept; got None."
-                )
-            candidate = replace(candidate, matrix=X)
-        with one_thread_if_forked():
-            return candidate.kernel()
-
-    def _label(self, kernel, fit, rng, masses):
-        return assign_labels(
-            fit.embedding.vectors,
-            self.assign_labels,
-            kernel=kernel,
-            masses=masses,
-            n_init=self.n_init,
-            random_state=rng,
-        )
-
-    def _alternate(
-        self,
-        kernel,
-        n_clusters,
-        lam,
-        weights,
-        max_iter,
-        rng,
-        progress,
-        eigen_tol=TOLERANCE,
-        start=None,
-    ):
-        return alternate(
-            kernel,
-            n_clusters,
-            lam,
-            weights,
-            max_iter=max_iter,
-            tol=self.tol,
-            qp_tol=self.qp_tol,
-            eigen_solver=self.eigen_solver,
-            rng=rng,
-            eigen_tol=eigen_tol,
-            start=start,
-            report=progress.round if progress.verbose else None,
-        )
-
-    def _choose_lambda(self, points, n_clusters, rng, n_threads, progress, **how):
-        """The ``LambdaChoice``; ``how`` are grid, sample and criterion."""
-        masses = points.relative_masses
-
-        def candidates(X, rows):
-            part = X[rows][:, rows] if self.kernel == "precomputed" else X[rows]
-            part = part if sparse.issparse(part) else np.ascontiguousarray(part)
-            theirs = None if masses is None else masses[rows]
-            return self._candidates(part, rng, n_threads, progress, theirs)
-
-        # weights given for all points are none for a sample
-        init = self.init if isinstance(self.init, str) else "uniform"
-
-        def fit(kernel, lam):
-            weights = first_weights(kernel, lam, init)
-            return self._alternate(
-                kernel, n_clusters, lam, weights, self.max_iter, rng, progress
-            )
-
-        options = {"n_init": self.n_init, "rng": rng, **how}
-        return choose_lambda(points.X, candidates, fit, n_clusters, **options)
-
-
-def select_lambda(
-    X: ArrayLike,
-    n_clusters: int | str,
-    *,
-    grid: ArrayLike = GRID,
-    sample: float = 0.1,
-    criterion: str = "entropy",
-    sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
-    **parameters: Any,
-) -> LambdaChoice:
-    """Regularisation chosen by fits of a random sample, without labels.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-        Data, or a kernel matrix if ``kernel="precomputed"``.
-    n_clusters : int or "auto"
-        Number of clusters as in ``CDSK``.
-    grid : array-like, default=(0.05, 0.1, ..., 0.5)
-        Values to try, in (0, 1].
-    sample : float, default=0.1
-        Fraction of the points in a fit; at least 100 points and 10 per cluster are
-        taken, or all of them.
-    criterion : {"entropy", "paper", "cut", "stability"}, default="entropy"
-        What the chosen value makes smallest: the mean entropy of the softmax of the
-        embedding's rows (unit rows, rotated to the axes, temperature 0.1); the same as
-        the paper prints it (raw rows, temperature 1); the normalised cut of the labels
-        in the graph of the kernel; the disagreement of labels between two samples.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How many times each row counts; None means once.
-    random_state : int, RandomState instance or None, default=None
-        Draws the sample and seeds the fits.
-    **parameters
-        Other parameters of ``CDSK``: kernel, bandwidth, init, max_iter, ... Weights
-        given as ``init`` are checked, but samples start from uniform ones. Of the six
-        kernels of ``bandwidth="auto"`` only the fourth, in the middle, is judged.
-
-    Returns
-    -------
-    choice : LambdaChoice
-        The choice, the grid and the curve.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from cdsk import select_lambda
-    >>> X, _ = make_blobs(300, centers=3, random_state=0)
-    >>> choice = select_lambda(X, 3, random_state=0)
-    >>> choice.lam in choice.grid, choice.curve.shape, choice.n_sample
-    (True, (10,), 100)
-    """
-    if "lam" in parameters:
-        raise ValueError(
-            "select_lambda chooses lam and does not take it; use grid for the values "
-            "to choose from."
-        )
-    model = CDSK(n_clusters, lam="auto", random_state=random_state, **parameters)
-    X = model._check_all(X)
-    if not isinstance(model.init, str):
-        check_simplex_point(model.init, X.shape[0], 1.0, "init")
-    check_number(sample, "sample", above=0, at_most=1)
-    check_choice(criterion, "criterion", CRITERIA)
-    grid = [
-        check_number(value, "Each value of grid", above=0, at_most=1)
-        for value in np.ravel(grid).tolist()
-    ]
-    if not grid:
-        raise ValueError("grid must hold at least one value; got none.")
-    sample_weight = check_sample_weight(sample_weight, X, model.kernel in GIVEN)
-    points = model._points_of(X, sample_weight)
-    rng = check_random_state(random_state)
-    n_threads = resolve_n_threads(model.n_threads)
-    with (
-        one_thread_if_forked(),
-        said_in_words("Choosing lam"),
-        Progress(model.verbose) as progress,
-    ):
-        points = model._represent_and_count(points, X, rng, n_threads, progress)
-        n_clusters = min(model.n_clusters_, points.n_different)
-        progress.stage("lam", "choice of lam")
-        return model._choose_lambda(
-            *(points, n_clusters, rng, n_threads, progress),
-            **{"grid": grid, "sample": sample, "criterion": criterion},
-        )
+        return X

@@ -15,6 +15,8 @@ from cdsk._validation import check_choice, check_integer, check_number
 # Kernels whose points are not known.
 GIVEN = ("precomputed", "precomputed_neighbors")
 
+METRICS = ("euclidean", "cosine")
+
 
 def check_parameters(model):
     """Refuse what cannot be; what depends on the data is seen later."""
@@ -22,6 +24,12 @@ def check_parameters(model):
     if not callable(model.kernel):
         check_choice(model.kernel, "kernel", ("rbf", *GIVEN, *NAMES))
     check_kernel_params(model.kernel, model.kernel_params)
+    check_choice(model.metric, "metric", METRICS)
+    if model.metric != "euclidean" and model.kernel in GIVEN:
+        raise ValueError(
+            f"metric={model.metric!r} needs points; expected 'euclidean' for "
+            f"kernel={model.kernel!r}."
+        )
     if model.psd is not None and not isinstance(model.psd, bool | np.bool_):
         raise ValueError(f"psd must be True, False or None; got {model.psd!r}.")
     if isinstance(model.bandwidth, numbers.Real):
@@ -67,6 +75,51 @@ def check_parameters(model):
             )
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
+
+
+def refused_for_sparse(model):
+    """Name of a parameter that needs dense points, and what sparse ones have; or None.
+
+    It would need a number for every row and column, or for every pair of points.
+    Parameters need not have been checked: tags of scikit-learn are asked for before.
+    """
+
+    def is_one_of(name, *choices):
+        value = getattr(model, name)
+        return isinstance(value, str) and value in choices
+
+    alone = model.n_neighbors is None and model.neighbors is None
+    rules = "variance", "std", "median"
+    for name, refused, expected in (
+        ("kernel", not is_one_of("kernel", "rbf"), "'rbf', or a kernel matrix"),
+        ("representation", not is_one_of("representation", "auto", "raw"), "'raw'"),
+        ("approximation", model.approximation is not None, "None"),
+        ("init", is_one_of("init", "sparse"), "'uniform'"),
+        (
+            "bandwidth",
+            is_one_of("bandwidth", *rules),
+            "'auto', 'neighbour' or a number",
+        ),
+        (
+            "n_neighbors",
+            alone and not is_one_of("bandwidth", "auto"),
+            f"a number for bandwidth={model.bandwidth!r}",
+        ),
+    ):
+        if refused:
+            return name, expected
+    return None
+
+
+def check_for_sparse(model):
+    """Refuse what sparse points cannot have."""
+    refused = refused_for_sparse(model)
+    if refused is not None:
+        name, expected = refused
+        raise ValueError(
+            f"{name}={getattr(model, name)!r} needs dense points; expected {expected} "
+            "for a sparse X, or X.toarray() if there is room for it."
+        )
 
 
 def _check_n_clusters(model):

@@ -14,8 +14,10 @@ that it takes in any order.
 import warnings
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from cdsk._kernels.sparse_rows import digests
 from cdsk._nearest import order_points
 from cdsk._runtime import check_memory
 
@@ -69,25 +71,32 @@ class Points:
         point_of = self.point_of.copy()
         point_of[inside] = np.arange(len(inside)) % 2
         row_of = inside[:2].astype(np.int32)
-        points = Points(np.repeat(self.X, 2, axis=0), row_of, point_of, self.weights)
+        points = Points(self.X[[0, 0]], row_of, point_of, self.weights)
         points.n_different = 1
         return points
 
     @classmethod
     def distinct(cls, X, weights=None):
         """The different ones among the rows that have a weight."""
-        check_memory(X.nbytes, "A copy of the data", "Use fewer points.")
+        n_bytes = 2 * X.data.nbytes if sparse.issparse(X) else X.nbytes
+        check_memory(n_bytes, "A copy of the data", "Use fewer points.")
         if weights is None or weights.all():
             row_of, point_of = first_of_equal_rows(X)
             return cls(X[row_of], row_of, point_of, weights)
         heavy = np.flatnonzero(weights)
         row_of, of_heavy = first_of_equal_rows(X[heavy])
-        point_of = np.full(len(X), -1, dtype=np.int32)
+        point_of = np.full(X.shape[0], -1, dtype=np.int32)
         point_of[heavy] = of_heavy
         return cls(X[heavy[row_of]], heavy[row_of], point_of, weights)
 
     def near_together(self, X):
-        """The same points, with other coordinates, in an order that these give them."""
+        """The same points, with other coordinates, in an order that these give them.
+
+        Sparse ones stay in theirs.
+        """
+        if sparse.issparse(X):
+            self.X = X
+            return self
         X = np.ascontiguousarray(X)
         check_memory(X.nbytes, "A copy of the points", "Use fewer points.")
         order = np.empty(len(X), dtype=np.int32)
@@ -136,9 +145,10 @@ class Points:
             return weights
         return weights * self.masses / np.sum(weights * self.masses)
 
-    def heaviest(self, labels, weights):
-        """The cluster whose rows have the largest weights together."""
-        return int(np.argmax(np.bincount(labels, weights * self.counts)))
+    def shares(self, labels, weights, n_clusters):
+        """The parts of the clusters (n_clusters,) in the weights of all rows."""
+        total = np.bincount(labels, weights * self.counts, minlength=n_clusters)
+        return total / total.sum()
 
     @property
     def counts(self):
@@ -194,6 +204,8 @@ def first_of_equal_rows(X):
 
     They are in an order that depends on the rows, but not on the order of these.
     """
+    if sparse.issparse(X):
+        return _first_of_equal(digests(X))
     hashes = _hashes(X)
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
@@ -206,6 +218,17 @@ def first_of_equal_rows(X):
             X, axis=0, return_index=True, return_inverse=True
         )
     return row_of.astype(np.int32), point_of.ravel().astype(np.int32)
+
+
+def _first_of_equal(keys):
+    """The same for rows that have these keys."""
+    first: dict[bytes, int] = {}
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
+    ordered = sorted(first)
+    place = {key: i for i, key in enumerate(ordered)}
+    row_of = np.array([first[key] for key in ordered], dtype=np.int32)
+    return row_of, np.array([place[key] for key in keys], dtype=np.int32)
 
 
 def _hashes(X):

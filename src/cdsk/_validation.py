@@ -12,11 +12,16 @@ from itertools import combinations_with_replacement
 from operator import ge, gt, le
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import utils
 
+from cdsk._frames import as_numbers, check_columns, column_name
 from cdsk._rows import asymmetry
 from cdsk._threads import resolve_n_threads
+
+# What X may be: frames are array-like too.
+Data = ArrayLike | sparse.sparray | sparse.spmatrix
 
 # Squared bandwidths and their inverses must be ordinary numbers.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
@@ -43,6 +48,7 @@ def check_points(X, name="X", *, validate=None, **options):
 
     ``validate`` is scikit-learn's ``check_array`` or an estimator's stand-in for it.
     """
+    check_columns(X, name)
     if validate is None:
         validate = partial(utils.check_array, input_name=name)
     try:
@@ -62,14 +68,12 @@ def check_points(X, name="X", *, validate=None, **options):
 
 def _first_place(X, test):
     try:
-        wrong = test(np.asarray(X, dtype=np.float64))
+        wrong = test(as_numbers(X))
     except (TypeError, ValueError):  # another spelling of a missing value
         return "; expected finite numbers only."
     row, column = np.argwhere(wrong)[0]
-    return (
-        f" at row {row}, column {column} ({np.count_nonzero(wrong)} in all); expected "
-        "finite numbers only."
-    )
+    place = f" at row {row}, column {column_name(X, column)}"
+    return f"{place} ({np.count_nonzero(wrong)} in all); expected finite numbers only."
 
 
 def _first_text(X):
@@ -81,6 +85,30 @@ def _first_text(X):
             where = ", ".join(map("{} {}".format, ("row", "column", "layer"), place))
             return f"{cell!r} at {where}" if where else repr(cell)
     return "cells of unequal shape"
+
+
+def unit_rows(X):
+    """Rows of a checked X over their lengths; those of zeros have no direction."""
+    largest = abs(X).max(axis=1)
+    if sparse.issparse(X):
+        largest = largest.toarray().ravel()
+    if not largest.all():
+        raise ValueError(
+            'metric="cosine" needs rows that have a direction; got zeros only in row '
+            f"{int(np.argmin(largest))} ({np.count_nonzero(largest == 0)} in all). "
+            "Leave such rows out."
+        )
+    # twice, so that no square is beyond the range of numbers
+    scaled = _rows_over(X, largest)
+    squares = (abs(scaled) ** 2).sum(axis=1, dtype=np.float64)
+    return _rows_over(scaled, np.sqrt(squares).astype(X.dtype))
+
+
+def _rows_over(X, divisors):
+    if not sparse.issparse(X):
+        return X / divisors[:, np.newaxis]
+    values = X.data / np.repeat(divisors, np.diff(X.indptr))
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
 def can_be_cut(X):
@@ -223,7 +251,10 @@ def check_extent(X):
             f"squared distances are ordinary numbers; got {size:.1e}. Expected data in "
             "another unit."
         )
-    extent = float(np.ptp(X, axis=0).max())
+    if sparse.issparse(X):
+        extent = float((X.max(axis=0) - X.min(axis=0)).max())
+    else:
+        extent = float(np.ptp(X, axis=0).max())
     if 0 < extent < _SMALLEST:
         raise ValueError(
             f"X must vary by {_SMALLEST:.0e} at least, so that squared distances are "

@@ -16,6 +16,7 @@ from scipy import sparse
 from cdsk._blocks.landmarks import ONE, Landmarks
 from cdsk._kernels.sparse import NeighbourGraph, SparseKernel
 from cdsk._linalg.banded import BandOrder
+from cdsk._linalg.sparse_state import SparseState
 
 # Wider than those of neighbours: landmarks are farther apart than points, and scales
 # below a quarter leave a point its nearest landmark alone.
@@ -49,7 +50,7 @@ class LandmarkKernel(SparseKernel):
 
 
 @dataclass(frozen=True)
-class LandmarkGraph:
+class LandmarkGraph(SparseState):
     """The kernel of the landmarks by their weights at one scale."""
 
     landmarks: Landmarks

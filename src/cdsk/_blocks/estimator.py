@@ -2,7 +2,6 @@
 """The order of the passes over blocks (tests/test_blocks_estimator.py)."""
 
 import math
-import textwrap
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from cdsk._blocks.sources import as_source
 from cdsk._choices.partition import Choice
 from cdsk._choices.representation import Representation, check_representation
 from cdsk._estimator import CDSK
+from cdsk._explain.report import Report, report_of
 from cdsk._parameters import check_parameters
 from cdsk._points import Points
 from cdsk._progress import Progress
@@ -113,10 +113,15 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
     again). Memory is that of the sample and the landmarks, of some parts of 16 MiB for
     each thread, and of the labels; it does not grow with the data otherwise.
 
+    Rows have no weights, as sums over them are exact for whole numbers only, and none
+    is marked as noise: the distances that ``noise`` of ``CDSK`` judges are those of
+    points as they were drawn, and landmarks are spread more evenly.
+
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters.
+        Number of clusters. It is not counted here: the rule of ``suggest_n_clusters``
+        is for neighbours, not for landmarks, and a sample may miss rare clusters.
     n_landmarks : int, default=None
         Number of landmarks, fewer if fewer rows of the sample differ. None: 3000, or 30
         for each cluster if that is more, but one for 2 rows at most.
@@ -255,7 +260,8 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
             An array or a memory map; an array of zarr, h5py or the like; the path of a
             ``.npy`` file, of a Parquet file or of a folder of these, or a list of such
             paths; a dataset of pyarrow; or blocks of rows in a list or in any iterable
-            that can be gone through again. All columns of a dataset are features.
+            that can be gone through again. All columns of a dataset are features, but
+            for an index of pandas.
         y : Ignored
             Present for the scikit-learn API.
 
@@ -316,39 +322,50 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         """
         return self._from_votes(X, _shares)
 
-    def report(self) -> str:
-        """Readable summary of the fit: of the rows, and of the fit of the landmarks.
+    def report(self) -> Report:
+        """Summary of the fit: of the rows, and of the fit of the landmarks.
 
         Returns
         -------
-        text : str
+        report : Report
+            As that of ``CDSK``; its rows are the landmarks.
         """
         check_is_fitted(self, "labels_")
-        size = np.bincount(self.labels_, minlength=self.n_clusters_)
-        representation = self.representation_
-        sizes = " ".join(map(str, size))
-        lines = [
-            f"BlockCDSK: {self.n_samples_} rows of {self.n_features_in_} features "
-            f"({representation.view}), through {len(self.landmarks_)} landmarks",
-            *textwrap.wrap(f"Rows of the clusters: {sizes}", 79),
-            "",
-            "Landmarks, each counted for the rows that it is the nearest of:",
-            self.landmark_model_.report(),
-        ]
-        return "\n".join(lines)
+        raw = self.representation_.name == "raw"
+        return report_of(
+            self.landmark_model_,
+            self.landmarks_ if raw else None,
+            getattr(self, "feature_names_in_", None) if raw else None,
+            row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
+            blocks={
+                "n_rows": self.n_samples_,
+                "n_features": self.n_features_in_,
+                "representation": self.representation_.view,
+                "n_landmarks": len(self.landmarks_),
+                "sizes": np.bincount(self.labels_, minlength=self.n_clusters_).tolist(),
+            },
+        )
 
     def _check_parameters(self):
         """The estimator of the landmarks, its parameters checked, and ours."""
+        if self.n_clusters == "auto":
+            raise ValueError(
+                "n_clusters must be an integer of at least 1; got 'auto', for which "
+                "all rows are needed at once. suggest_n_clusters counts the clusters "
+                "of a sample."
+            )
         check_integer(self.n_clusters, "n_clusters", 1)
         check_number(self.lam, "lam", above=0, at_most=1)
         for name in ("n_landmarks", "sample_size"):
-            if getattr(self, name) is not None:
-                check_integer(getattr(self, name), name, 2)
-        if self.n_landmarks is not None and self.n_landmarks < self.n_clusters:
-            raise ValueError(
-                f"n_landmarks must be at least n_clusters={self.n_clusters}; got "
-                f"{self.n_landmarks}."
-            )
+            value = getattr(self, name)
+            if value is None:
+                continue
+            check_integer(value, name, 2)
+            if value < self.n_clusters:
+                raise ValueError(
+                    f"{name} must be at least n_clusters={self.n_clusters}; got "
+                    f"{value}."
+                )
         check_choice(self.landmarks, "landmarks", WAYS)
         check_representation(self.representation, self.n_components)
         same = "lam max_iter tol qp_tol assign_labels n_init n_threads verbose"

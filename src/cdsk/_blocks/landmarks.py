@@ -30,8 +30,9 @@ NEAREST = 5
 # Where landmarks are.
 WAYS = ("kmeans", "uniform")
 
-# Passes of k-means over the sample.
-_PASSES = 5
+# k-means on the sample: rounds in which its first centres are drawn, and passes. What
+# the rounds are worth: docs/notes/2026-11-17-blocks.md.
+_ROUNDS, _PASSES = 5, 5
 
 
 def decide(points, n_clusters, m, how, view, n_components, rng, n_threads):
@@ -42,7 +43,7 @@ def decide(points, n_clusters, m, how, view, n_components, rng, n_threads):
         *(n_components, distinct.relative_masses),
     )
     represented = representation.of_checked(points, n_threads)
-    landmarks = Landmarks(place_landmarks(represented, m, how, n_threads))
+    landmarks = Landmarks(place_landmarks(represented, m, how, rng, n_threads))
     if len(landmarks) < 2:
         raise ValueError(
             f"X must hold different rows; got a sample of {len(points)} rows that are "
@@ -52,16 +53,18 @@ def decide(points, n_clusters, m, how, view, n_components, rng, n_threads):
     return representation, landmarks
 
 
-def place_landmarks(points, m, how, n_threads):
+def place_landmarks(points, m, how, rng, n_threads):
     """At most m different landmarks for a sample that is in a random order.
 
-    "uniform": its first different points. "kmeans": the centres they become.
+    "uniform": its first different points. "kmeans": the centres that m points become.
     """
     points = np.ascontiguousarray(points, dtype=np.float64)
-    first = np.sort(first_of_equal_rows(points)[0])[:m]
-    centres = points[first]
-    if how == "uniform" or len(first) == len(points):
-        return centres
+    first, point_of = first_of_equal_rows(points)
+    order = np.argsort(first)
+    different, copies = points[first[order]], np.bincount(point_of)[order]
+    if how == "uniform" or len(different) <= m:
+        return different[:m]
+    centres = different[_spread(different, copies, m, rng, n_threads)]
     for _ in range(_PASSES):
         # not by KMeans of scikit-learn, a pass of which hears no Ctrl-C
         nearest, _ = PointSearch(centres).nearest_to(points, 1, n_threads)
@@ -73,6 +76,27 @@ def place_landmarks(points, m, how, n_threads):
         some = size > 0
         centres[some] = sums[some] / size[some, np.newaxis]
     return centres[np.sort(first_of_equal_rows(centres)[0])]
+
+
+def _spread(points, copies, m, rng, n_threads):
+    """Numbers of m points: the first, then by chance, far ones rather, in rounds.
+
+    The weight of a row is D^2, D the distance to those of the rounds before, as in
+    k-means|| (Bahmani et al., 2012); but every round takes its part of the m, and there
+    is nothing to choose among more of them.
+    """
+    ends = np.unique(np.ceil(np.linspace(0, m, _ROUNDS + 1)).astype(int))
+    rounds = [np.arange(ends[1])]
+    distances = np.full(len(points), np.inf)
+    for count in np.diff(ends)[1:]:
+        search = PointSearch(points[rounds[-1]])
+        found = search.nearest_to(points, 1, n_threads)[1][:, 0]
+        distances = np.minimum(distances, found)
+        # the smallest of exponential numbers divided by weights: without replacement
+        with np.errstate(divide="ignore"):
+            keys = rng.exponential(size=len(points)) / (copies * distances**2)
+        rounds.append(np.argsort(keys, kind="stable")[:count])
+    return np.concatenate(rounds)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ part of a piece at a time is read, but for pieces that are in memory by themselv
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,9 @@ def as_source(X: Any, once: bool = False) -> Source:
     if sparse.issparse(X):
         raise ValueError(f"{_EXPECTED}; got a sparse matrix. Use X.toarray() of parts.")
     if isinstance(X, str | os.PathLike):
-        return _of_files([Path(X)])
+        path = Path(X)
+        # a folder is a dataset, but for one of .npy files
+        return _of_files(sorted(path.glob("*.npy")) or [path])
     if isinstance(X, list | tuple) and X:
         if all(isinstance(x, str | os.PathLike) for x in X):
             return _of_files([Path(x) for x in X])
@@ -110,10 +112,25 @@ def as_source(X: Any, once: bool = False) -> Source:
             "which gives its blocks once. Use a list, or an object whose __iter__ "
             "begins anew."
         )
-    if isinstance(X, list | tuple) or not isinstance(X, Iterable):
-        array = check_points(X, ensure_all_finite=False)
+    if isinstance(X, list | tuple):
+        array = _of_rows(X)
         return Source(lambda: iter([array]), False, len(array))
+    if not isinstance(X, Iterable) or isinstance(X, bytes | Mapping | Set):
+        raise ValueError(f"{_EXPECTED}; got a {type(X).__name__}.")
     return Source(lambda: iter(X), True)
+
+
+def _of_rows(X):
+    """A list of rows as an array."""
+    what = type(X).__name__
+    if not X:
+        raise ValueError(f"{_EXPECTED}; got an empty {what}.")
+    try:
+        return check_points(X, ensure_all_finite=False)
+    except ValueError as error:
+        raise ValueError(
+            f"{_EXPECTED}; got a {what} that is no table of numbers: {error}"
+        ) from None
 
 
 def _is_block(x):
@@ -217,8 +234,9 @@ def _dataset(paths):
 
 
 def _row_groups(dataset):
+    # pandas keeps the numbers of rows among the columns
+    index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
+    features = [name for name in dataset.schema.names if name not in index]
     for fragment in dataset.get_fragments():
         for group in fragment.split_by_row_group():
-            table = group.to_table(schema=dataset.schema)
-            columns = [column.to_numpy() for column in table.columns]
-            yield np.column_stack(columns) if columns else np.empty((len(table), 0))
+            yield group.to_table(schema=dataset.schema, columns=features)

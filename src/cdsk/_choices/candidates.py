@@ -58,7 +58,7 @@ _NEIGHBOUR_BYTES, _CLUSTER_BYTES = 170, 100
 class FullGaussian:
     """A Gaussian kernel on all pairs of points; ``factor`` of local scales or None."""
 
-    X: np.ndarray
+    points: np.ndarray
     name: str
     bandwidth: Any
     factor: float | None
@@ -67,13 +67,13 @@ class FullGaussian:
     masses: np.ndarray | None
 
     def kernel(self):
-        K = gaussian_gram(self.X, self.bandwidth, n_threads=self.n_threads)
+        K = gaussian_gram(self.points, self.bandwidth, n_threads=self.n_threads)
         scale_by_masses(K, self.masses)
         # Semi-definite with one bandwidth. With local ones splitting was measured to
         # change no score and to take longer: docs/method.md, section 11.
         psd = True if self.factor is None or self.psd is None else self.psd
         how = self.n_threads, "a larger bandwidth", self.masses
-        return _dense(K, self.X, psd, *how)
+        return _dense(K, self.points, psd, *how)
 
     @property
     def description(self):
@@ -81,7 +81,7 @@ class FullGaussian:
 
     def votes(self, labels, weights, n_clusters):
         return GaussianVotes(
-            *(self.X, labels, weights, self.bandwidth, self.factor),
+            *(self.points, labels, weights, self.bandwidth, self.factor),
             *(n_clusters, self.n_threads),
         )
 
@@ -90,7 +90,7 @@ class FullGaussian:
 class LowRankGaussian:
     """A Gaussian kernel of one bandwidth on all pairs of points, approximated."""
 
-    X: np.ndarray
+    points: np.ndarray
     name: str
     bandwidth: float
     n_components: int | None
@@ -100,7 +100,7 @@ class LowRankGaussian:
 
     def kernel(self):
         return LowRankKernel(
-            *(self.X, self.bandwidth, self.n_components, self.seed),
+            *(self.points, self.bandwidth, self.n_components, self.seed),
             *(self.n_threads, self.masses),
         )
 
@@ -110,7 +110,7 @@ class LowRankGaussian:
 
     def votes(self, labels, weights, n_clusters):
         return GaussianVotes(
-            *(self.X, labels, weights, self.bandwidth, None),
+            *(self.points, labels, weights, self.bandwidth, None),
             *(n_clusters, self.n_threads),
         )
 
@@ -125,6 +125,10 @@ class TruncatedGaussian:
     factor: float | None
     psd: bool | None
     n_threads: int
+
+    @property
+    def points(self):
+        return self.graph.neighbours.X
 
     def kernel(self):
         kernel = self.graph.kernel(self.bandwidth, self.n_threads)
@@ -148,7 +152,7 @@ class TruncatedGaussian:
 class OtherKernel:
     """A kernel that has a name or is a callable."""
 
-    X: np.ndarray
+    points: np.ndarray
     values: PairwiseKernel
     psd: bool | None
     n_threads: int
@@ -162,13 +166,14 @@ class OtherKernel:
     description = name
 
     def kernel(self):
-        K = ordinary_kernel_matrix(self.values(self.X, self.X), "kernel(X, X)")
+        K = self.values(self.points, self.points)
+        K = ordinary_kernel_matrix(K, "kernel(X, X)")
         K = _with_masses(K, self.masses)
         how = self.n_threads, self.values.remedy, self.masses
-        return _dense(K, self.X, self.psd, *how)
+        return _dense(K, self.points, self.psd, *how)
 
     def votes(self, labels, weights, n_clusters):
-        return KernelVotes(self.values, self.X, labels, weights, n_clusters)
+        return KernelVotes(self.values, self.points, labels, weights, n_clusters)
 
 
 @dataclass(frozen=True)
@@ -185,6 +190,7 @@ class Precomputed:
     name: str = field(default="precomputed", init=False)
     description: str = field(default="precomputed", init=False)
     bandwidth: None = field(default=None, init=False)
+    points: None = field(default=None, init=False)
 
     def kernel(self):
         remedy = "a matrix with larger entries"
@@ -280,7 +286,8 @@ def find_candidates(
         return [FullGaussian(X, _name(value), value, factor, psd, n_threads, masses)]
 
     n = X.shape[0]
-    k = n_neighbors or (X.nnz // n if sparse.issparse(X) else NEIGHBOURS)
+    is_graph = kernel == "precomputed_neighbors" and sparse.issparse(X)
+    k = n_neighbors or (X.nnz // n if is_graph else NEIGHBOURS)
     check_room(n, k, n_clusters)
     robust = bandwidth == "auto"
     if given:

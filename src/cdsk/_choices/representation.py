@@ -22,7 +22,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import ndtri
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cdsk._block import combine, inner
 from cdsk._choices.candidates import MANY_FEATURES, default_neighbours
@@ -39,7 +41,8 @@ from cdsk._validation import check_choice, check_extent, check_integer, check_po
 VIEWS = ("raw", "standardize", "normal_scores", "whiten")
 
 # With MANY_FEATURES whitening is tried to so many components, if these are fewer than
-# this part of what the points can span, and no fewer than c centres span.
+# this part of what the points can span, and no fewer than c centres span; if all are
+# fewer, to those that c centres span.
 COMPONENTS = (10, 20, 50, 100, 200)
 _MOST_OF_SPAN = 0.7
 
@@ -59,11 +62,12 @@ TIED = 0.1
 PAYS = 1.25
 
 # How views are compared: bandwidths, and most points. With few features as many points
-# as the study had, and three scales, which chose alike there; with many these do not
-# suffice: 1000 digits of MNIST would be whitened, 2000 are not.
+# as the study had, and three scales, which chose alike there. A sample of a large set
+# may mislead, as more points are nearer and whitened to few components they always are:
+# the view that is best on it must be so again on as many points as this takes seconds.
 SCALES = tuple(2.0 ** (-0.5 * i) for i in range(2, 6))
 _FEW_SCALES = SCALES[:3]
-_SAMPLE, _SAMPLE_OF_MANY = 800, 2000
+_SAMPLE, _SAMPLE_OF_MANY, _MOST_POINTS = 800, 2000, 20_000
 _STARTS = 3  # of k-means
 
 
@@ -79,8 +83,9 @@ class Representation:
         Components of the whitened data, None for other views.
     scores : dict
         Balanced agreement of every view that was compared, by its name, "whiten 20" for
-        20 components; the first is taken unless another has 1.25 times its score. Empty
-        if there was nothing to compare.
+        20 components; the first is taken unless another has 1.25 times its score. Those
+        two have been compared on up to 20 000 points, others on a sample of at most
+        2000. Empty if there was nothing to compare.
     spread : ndarray of shape (n_features,) or None
         Standard deviation of every feature of the data as they are; None for a
         precomputed kernel.
@@ -117,6 +122,8 @@ class Representation:
         Whitened to ``n_components``, as many as they span if that is None or more.
         Equal points span nothing and stay as they are.
         """
+        if sparse.issparse(X):  # only as they are: all else would fill them
+            return cls(spread=np.sqrt(mean_variance_axis(X, 0, masses)[1]))
         if view != "raw":
             check_extent(X)
         # centred ones; two for components, and for ranks values and scores
@@ -208,24 +215,38 @@ def represent(
 ):
     """The ``Representation`` that is asked for, or that the data need ("auto")."""
     how = {"masses": masses, "n_threads": n_threads}
+    if sparse.issparse(X):
+        representation = "raw"
     if representation != "auto":
         how["n_components"] = n_components
         return Representation.fit(X, representation, **how)
     check_extent(X)
     spread = _moments(X, masses)[1]
-    first, *others = _views(spread)
+    first, *others = _views(spread, n_clusters)
     scores = {}
     # of fewer points to a cluster no scale tells anything, nor do views of one cluster
     if others and 1 < n_clusters <= len(X) // 5:
-        k = default_neighbours(len(X), np.count_nonzero(spread), n_clusters)
-        views = [first, *others]
-        scores = _compare(X, masses, n_clusters, views, k, rng, n_threads)
+        d = np.count_nonzero(spread)
+        most, scales = _SAMPLE, _FEW_SCALES
+        if d >= MANY_FEATURES:
+            most, scales = _SAMPLE_OF_MANY, SCALES
+        k = default_neighbours(len(X), d, n_clusters)
+        rest = masses, n_clusters, k, scales, rng, n_threads
+        scores = _compare(X, [first, *others], most, *rest)
+        sure = {first} if len(X) > most else {first, *others}
+        while (best := _best(scores, first)) not in sure:
+            scores |= _compare(X, [first, best], _MOST_POINTS, *rest)
+            sure.add(best)
+    best = _best(scores, first)
+    if m := _n_components(best):
+        best, how["n_components"] = "whiten", m
+    return replace(Representation.fit(X, best, **how), scores=scores)
+
+
+def _best(scores, first):
+    """The view of the largest score, if that pays."""
     best = max(scores, key=scores.__getitem__, default=first)
-    if scores and not scores[best] > PAYS * scores[first]:
-        best = first
-    name, _, m = best.partition(" ")
-    how["n_components"] = int(m) if m else None
-    return replace(Representation.fit(X, name, **how), scores=scores)
+    return best if scores and scores[best] > PAYS * scores[first] else first
 
 
 def represent_to_count(
@@ -236,7 +257,7 @@ def represent_to_count(
     One, unless few features may have one unit or several: then standardised and as
     given. Many features are seen as by a fit with the largest candidate.
     """
-    if representation == "auto":
+    if representation == "auto" and not sparse.issparse(X):
         check_extent(X)
         spread = _moments(X, masses)[1]
         if np.count_nonzero(spread) < MANY_FEATURES:
@@ -248,6 +269,11 @@ def represent_to_count(
 
 def _whiten(n_components):
     return f"whiten {n_components}"
+
+
+def _n_components(view):
+    """Of a whitening by its name; 0 for other views."""
+    return int(view.removeprefix("whiten ")) if view.startswith("whiten ") else 0
 
 
 def _of_units(spread):
@@ -264,25 +290,25 @@ def _of_units(spread):
     return ["standardize", "raw"] if ratio <= OF_OTHER_UNITS else ["standardize"]
 
 
-def _views(spread):
+def _views(spread, n_clusters):
     """Names of the views that mean something, the first one first."""
     d = np.count_nonzero(spread)
     if d >= MANY_FEATURES:
-        return ["raw", "standardize", *map(_whiten, COMPONENTS)]
+        least = n_clusters - 1
+        enough = [m for m in COMPONENTS if m >= least] or [least]
+        return ["raw", "standardize", *map(_whiten, enough)]
     first, *as_given = _of_units(spread)
     scores = ["normal_scores"] if d >= LEAST_FOR_SCORES else []
     return [first, *scores, *as_given]
 
 
-def _compare(X, masses, n_clusters, views, k, rng, n_threads):
-    """Balanced agreement of the views that the points have, by name."""
+def _compare(X, views, most, masses, n_clusters, k, scales, rng, n_threads):
+    """Balanced agreement of the views that at most so many points have, by name."""
     seed = rng.randint(2**31 - 1)
-    many = _whiten(COMPONENTS[0]) in views
-    most, scales = (_SAMPLE_OF_MANY, SCALES) if many else (_SAMPLE, _FEW_SCALES)
     if len(X) > most:
         rows = np.random.RandomState(seed).choice(len(X), most, replace=False)
         X, masses = X[rows], None if masses is None else masses[rows]
-    seen = _seen(X, masses, n_clusters, views, n_threads)
+    seen = _seen(X, masses, views, n_threads)
     # in an order that their unit has no part in, as k-means depends on it
     order = np.empty(len(X), dtype=np.int32)
     order_points(np.ascontiguousarray(seen[views[0]]), order)
@@ -293,19 +319,18 @@ def _compare(X, masses, n_clusters, views, k, rng, n_threads):
     }
 
 
-def _seen(X, masses, n_clusters, views, n_threads):
+def _seen(X, masses, views, n_threads):
     """The points in every view, by name; whitenings that cannot be are left out."""
     how = {"masses": masses, "n_threads": n_threads}
     seen = {
         view: Representation.fit(X, view, **how).of_checked(X, n_threads)
         for view in views
-        if view in VIEWS
+        if not _n_components(view)
     }
     span = _MOST_OF_SPAN * min(X.shape)
-    tried = [m for m in COMPONENTS if n_clusters - 1 <= m < span]
-    tried = [m for m in tried if _whiten(m) in views]
+    tried = [m for m in map(_n_components, views) if 0 < m < span]
     if tried:
-        largest = Representation.fit(X, "whiten", n_components=tried[-1], **how)
+        largest = Representation.fit(X, "whiten", n_components=max(tried), **how)
         whitened = largest.of_checked(X, n_threads)
         # components are ordered, so the first m of them are the whitening to m
         found = largest.n_components or 0

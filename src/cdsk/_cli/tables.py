@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files -> table of numbers, and labels -> text, for the command line.
 
-======  ==============================================================================
-.csv    cells separated by commas; by semicolons if the decimal sign is a comma
-.tsv    by tabs
-.txt    by any white space
-.npy    a NumPy array, never unpickled
-.npz    its array ``X``, or the only one
-======  ==============================================================================
+========  ============================================================================
+.csv      cells separated by commas; by semicolons if the decimal sign is a comma
+.tsv      by tabs
+.txt      by any white space
+.npy      a NumPy array, never unpickled
+.npz      its array ``X``, or the only one
+.parquet  columns of numbers, by pyarrow
+========  ============================================================================
 
-Each may be compressed (.csv.gz); standard input is read as .csv.
+All but Parquet may be compressed (.csv.gz); standard input is read as .csv.
 
 The first row of a text is taken for column names if none of its cells is a number, or
 if one of them is text where the row below has a number. Two guesses are in doubt, and
@@ -18,7 +19,6 @@ each one more than the last (2019,2020), as no other row is.
 """
 
 import csv
-import gzip
 import io
 import math
 import os
@@ -26,15 +26,17 @@ import reprlib
 import warnings
 import zlib
 from array import array
-from collections.abc import Callable
 from itertools import chain, islice, zip_longest
-from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
+from cdsk._cli.compressed import OPENERS, UNREADABLE
+
 _DELIMITERS = {".csv": ",", ".tsv": "tab", ".txt": "space"}
-_ENDINGS = (*_DELIMITERS, ".npy", ".npz")
+_ARRAYS = (".npy", ".npz")
+_PARQUET = ".parquet"
+_ENDINGS = (*_DELIMITERS, *_ARRAYS)
 _CHARACTERS = {"tab": "\t", "space": None}  # None: any white space
 _DIALECTS = [(d, p) for d in (";", "tab", "space", ",") for p in ".," if d != p]
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
@@ -46,51 +48,70 @@ class TableError(ValueError):
 
 
 def read_table(
-    path, columns=None, id_column=None, *, header=None, delimiter=None, decimal="."
+    path,
+    columns=None,
+    id_column=None,
+    *,
+    header=None,
+    delimiter=None,
+    decimal=".",
+    known_names=None,
 ):
     """Read points; the arguments are those of ``cdsk cluster``.
+
+    ``known_names`` are the columns if none are chosen and the table has names.
 
     Returns the points as float64, the names of their columns or None, and the name of
     ``id_column`` with its cells in one list or None.
     """
     shown = "standard input" if path == "-" else path
     stem, ending = os.path.splitext("-.csv" if path == "-" else str(path).lower())
-    opener: Callable[..., Any] = gzip.open if ending == ".gz" else open
-    ending = os.path.splitext(stem)[1] if ending == ".gz" else ending
-    if ending not in _ENDINGS:
+    opener = OPENERS.get(ending, open)
+    ending = os.path.splitext(stem)[1] if ending in OPENERS else ending
+    parquet = ending == _PARQUET and opener is open
+    if ending not in _ENDINGS and not parquet:
         raise TableError(
             f"cannot tell the format of {shown}: expected a name that ends in "
-            f"{', '.join(_ENDINGS)}, or one of these with .gz."
+            f"{', '.join(_ENDINGS)}, one of these with {', '.join(OPENERS)}, or "
+            f"{_PARQUET}."
         )
+    chosen = _Columns(columns, id_column, known_names)
     try:
         source = os.dup(0) if path == "-" else path
         if ending in _DELIMITERS:
             delimiter = delimiter or _DELIMITERS[ending].replace(decimal, ";")
             with opener(source, "rt", encoding="utf-8-sig", newline="") as file:
-                return _read_text(file, columns, id_column, header, delimiter, decimal)
+                return _read_text(file, chosen, header, delimiter, decimal)
         if (header, delimiter, decimal) != (None, None, "."):
-            raise TableError("an array takes no --header, --delimiter or --decimal.")
+            raise TableError("only a text takes --header, --delimiter or --decimal.")
+        if parquet:
+            return _read_parquet(path, chosen)
         with opener(source, "rb") as file:
-            return _read_array(file, columns, id_column)
+            return _read_array(file, chosen)
     except TableError as error:
         raise TableError(f"{shown}: {error}") from None
     except UnicodeDecodeError as error:
         problem = f"expected UTF-8 text; got the byte 0x{error.object[error.start]:02x}"
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
+    except csv.Error as error:
+        problem = error
+    except UNREADABLE as error:
         problem = getattr(error, "strerror", None) or error
     raise TableError(f"cannot read {shown}: {problem}.")
 
 
-def labels_text(labels, weights, ids=None):
-    """Labels and weights as CSV; the weights read back to the same bits."""
-    columns = [["label", *labels.tolist()], ["weight", *weights.tolist()]]
-    rows = zip(*([ids] if ids else []), *columns, strict=True)
+def labels_text(columns, ids=None):
+    """Arrays by their names as CSV, with ``ids`` before them; floats to the same bits.
+
+    ``ids`` are a name and its cells, as ``read_table`` returns them.
+    """
+    lists = [[name, *values.tolist()] for name, values in columns.items()]
+    rows = zip(*([ids] if ids else []), *lists, strict=True)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def _read_text(file, columns, id_column, header, delimiter, decimal):
+def _read_text(file, columns, header, delimiter, decimal):
     rows = _rows(file, delimiter)
     head = list(islice(rows, 2))
     guessed = header is None
@@ -101,7 +122,7 @@ def _read_text(file, columns, id_column, header, delimiter, decimal):
     top, first = head[0]
     names = first if header else []
     hint = "" if header or not guessed else f" Pass --header if row {top} holds names."
-    chosen, beside = _choose(columns, id_column, names, len(first), hint)
+    chosen, beside = columns.among(names, len(first), hint)
     ids = None if beside is None else [(names[beside] if names else "") or "id"]
     values = array("d")
     for line, cells in chain(head[header:], rows):
@@ -191,30 +212,46 @@ def _advice(cells, *dialect):
     return "" if best == dialect else advice
 
 
-def _choose(columns, id_column, names, width, hint=""):
-    """Return the indices of the features, and that of ``id_column`` or None."""
+class _Columns:
+    """Which columns of a table are features, and which one names the rows."""
 
-    def index(column):
-        count = names.count(column) if names else 0
-        if count == 1:
-            return names.index(column)
-        if not count and column.isdecimal() and 1 <= int(column) <= width:
-            return int(column) - 1
-        known = f" or one of the names {', '.join(names)}" if names else ""
-        raise TableError(
-            f"{count or 'no'} columns {column!r}: expected a number from 1 to {width}"
-            f"{known}.{hint}"
-        )
+    def __init__(self, features, beside, known):
+        self._features = features
+        self._beside = beside
+        self._known = known
 
-    beside = None if id_column is None else index(id_column)
-    asked = range(width) if columns is None else map(index, columns)
-    chosen = [j for j in asked if j != beside]
-    if not chosen:
-        raise TableError("expected a column of numbers besides that of --id; got none.")
-    return chosen, beside
+    def among(self, names, width, hint=""):
+        """Indices of the features, and that of the names or None.
+
+        Of a table of so many columns, whose ``names`` may be empty.
+        """
+
+        def index(column):
+            count = names.count(column) if names else 0
+            if count == 1:
+                return names.index(column)
+            if not count and column.isdecimal() and 1 <= int(column) <= width:
+                return int(column) - 1
+            known = f" or one of the names {', '.join(names)}" if names else ""
+            raise TableError(
+                f"{count or 'no'} columns {column!r}: expected a number from 1 to "
+                f"{width}{known}.{hint}"
+            )
+
+        beside = None if self._beside is None else index(self._beside)
+        features = self._features
+        if features is None and names and self._known is not None:
+            features = self._known
+        asked = range(width) if features is None else map(index, features)
+        chosen = [j for j in asked if j != beside]
+        if not chosen:
+            raise TableError(
+                "expected a column of numbers besides that of --id; got none."
+            )
+        return chosen, beside
 
 
-def _read_array(file, columns, id_column):
+def _read_array(file, columns):
     try:
         A = np.load(file, allow_pickle=False)
         if isinstance(A, np.lib.npyio.NpzFile):
@@ -233,9 +270,55 @@ def _read_array(file, columns, id_column):
         raise TableError(
             f"expected a 2-D array of numbers; got shape {A.shape}, {A.dtype}."
         )
-    chosen, beside = _choose(columns, id_column, None, A.shape[1])
+    chosen, beside = columns.among([], A.shape[1])
     X = A[:, chosen].astype(np.float64)
     for i, j in np.argwhere(~np.isfinite(X))[:1]:
         where = f"row {i + 1}, column {chosen[j] + 1}"
         raise TableError(f"{where}: expected a finite number; got {X[i, j]}.")
     return X, None, None if beside is None else ["id", *A[:, beside].tolist()]
+
+
+def _read_parquet(path, columns):
+    try:
+        from pyarrow import ArrowInvalid, parquet, types
+    except ImportError:
+        raise ImportError(
+            f"To read {path} takes pyarrow, which is not installed: pip install "
+            "cdsk[parquet]"
+        ) from None
+    try:
+        # by itself, not as a part of what its folder may be
+        file = parquet.ParquetFile(path)
+    except ArrowInvalid:
+        raise TableError("expected a Parquet file; got another kind of file.") from None
+    with file:
+        schema = file.schema_arrow
+        names = list(schema.names)
+        chosen, beside = columns.among(names, len(names))
+        for j in chosen:
+            kind = schema.types[j]
+            if not any(
+                is_kind(kind)
+                for is_kind in (types.is_integer, types.is_floating, types.is_boolean)
+            ):
+                raise TableError(
+                    f"column {names[j]!r}: expected numbers; got the type {kind}. Name "
+                    "columns of numbers with --columns."
+                )
+        table = file.read()
+    X = np.empty((table.num_rows, len(chosen)))
+    for k, j in enumerate(chosen):
+        X[:, k] = table.column(j).to_numpy(zero_copy_only=False).astype(np.float64)
+    if not X.size:
+        raise TableError("expected a row of numbers for each point; got nothing.")
+    for i, k in np.argwhere(~np.isfinite(X))[:1]:
+        value = table.column(chosen[k])[int(i)].as_py()
+        shown = "a missing value" if value is None else value
+        raise TableError(
+            f"row {i + 1}, column {names[chosen[k]]!r}: expected a finite number; got "
+            f"{shown}."
+        )
+    ids = None
+    if beside is not None:
+        ids = [names[beside], *map(str, table.column(beside).to_pylist())]
+    return X, [names[j] for j in chosen], ids

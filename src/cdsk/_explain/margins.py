@@ -15,23 +15,33 @@ import numpy as np
 from scipy.special import logsumexp
 
 
-def leave_one_out(kernel, labels, weights, masses=None):
-    """Margin and typicality of every point, and the unit of the latter.
+def left_out_votes(kernel, labels, weights, masses=None, n_clusters=None):
+    """Votes h (c, n) of the other points for every point.
 
-    Margins are between -1 and 1, and 0 where no other point votes. With ``masses`` m
-    the kernel is K_ij m_i m_j, and all copies of a point but one vote for it.
+    c is ``n_clusters``, or as many as have a point. With ``masses`` m the kernel is
+    K_ij m_i m_j, and all copies of a point but one vote for it.
     """
-    clusters = np.arange(labels.max() + 1)
+    clusters = np.arange(n_clusters or labels.max() + 1)
     members = (labels == clusters[:, np.newaxis]) * weights
     # those of an approximated kernel may be slightly negative
     votes = np.maximum(kernel.product(np.ascontiguousarray(members)), 0.0)
-    points = np.arange(len(labels))
     if masses is not None:
         others = np.maximum(1.0 - 1.0 / masses, 0.0)
-        votes[labels, points] += others * weights * kernel.of_copies
+        copies = others * weights * kernel.of_copies
+        votes[labels, np.arange(len(labels))] += copies
         votes /= masses
+    return votes
+
+
+def leave_one_out(votes, labels, masses=None):
+    """Margin and typicality of every point by ``votes`` (c, n), and the latter's unit.
+
+    Margins are between -1 and 1, and 0 where no other point votes.
+    """
+    points = np.arange(len(labels))
     total = votes.sum(axis=0)
     own = votes[labels, points]
+    votes = votes.copy()
     votes[labels, points] = 0.0
     margins = (own - votes.max(axis=0)) / np.where(total > 0, total, 1.0)
     # more than half of the points may be heard by none

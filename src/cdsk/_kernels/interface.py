@@ -190,6 +190,12 @@ class Votes(Protocol):
     def log_votes(self, X: NDArray[Any], n_threads: int) -> Array:
         """Log h (n_new, n_clusters), -inf where no point of a cluster votes."""
 
+    def mean(self, X: NDArray[Any], values: Array, n_threads: int) -> Array:
+        """Mean of ``values`` (n, q) of the points of the fit by their votes (n_new, q).
+
+        0 where nobody votes.
+        """
+
     def log_normaliser(self, n_features: int) -> float:
         """Log of the factor that makes the votes a density; 0 if it is not known."""
 
@@ -208,6 +214,10 @@ class Candidate(Protocol):
     @property
     def bandwidth(self) -> float | Array | None:
         """Bandwidth(s) of a Gaussian kernel."""
+
+    @property
+    def points(self) -> NDArray[Any] | None:
+        """The data it is of; None if they are not known."""
 
     def kernel(self) -> Kernel:
         """The kernel of the data."""

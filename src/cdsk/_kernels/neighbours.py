@@ -3,7 +3,7 @@
 
 The search is exact (_nearest.pyx), sums distances from differences and gives the same
 result on any number of threads: of points at equal distances, which whole numbers have
-many of, the first ones.
+many of, the first ones. Sparse points are searched by sparse_rows.py.
 """
 
 import time
@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from cdsk._kernels.sparse_rows import nearest_rows
+from cdsk._linalg.sparse_state import SparseState
 from cdsk._nearest import Tiles
 from cdsk._runtime import check_memory
 from cdsk._validation import check_extent
@@ -35,14 +37,16 @@ _LISTENING, _LONG = 2.0, 60.0
 _PART, _LEAST_PART = 2**23, 2**10
 
 
-class PointSearch:
+class PointSearch(SparseState):
     """Search for the nearest among the points X."""
 
     def __init__(self, X):
-        self.X = np.ascontiguousarray(X)
+        self.X = X if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def nearest_to(self, new, k, n_threads=1):
         """Indices and distances (m, k) of the points nearest to new ones, in order."""
+        if sparse.issparse(self.X):
+            return nearest_rows(new, self.X, k)
         new = np.ascontiguousarray(new)
         indices, distances = _room(len(new), k)
         step = max(_LEAST_PART, _PART // new.shape[1])
@@ -58,6 +62,8 @@ class PointSearch:
 
         ``progress`` is called now and then with the share that is done.
         """
+        if sparse.issparse(self.X):
+            return nearest_rows(self.X, self.X, k, others=True, progress=progress)
         indices, distances = _room(len(self.X), k)
         tiles = self._tiles(n_threads)
         tiles.nearest_others(indices, distances, n_threads, progress)
@@ -76,7 +82,7 @@ class PointSearch:
 
     def __getstate__(self):
         # made again where it is needed
-        return {name: value for name, value in vars(self).items() if name != "_made"}
+        return {n: v for n, v in super().__getstate__().items() if n != "_made"}
 
 
 def _room(m, k):
@@ -84,7 +90,7 @@ def _room(m, k):
     return np.empty((m, k), dtype=np.int32), np.empty((m, k))
 
 
-class Scales:
+class Scales(SparseState):
     """Distances of points to their 7th neighbour.
 
     ``robust`` caps the scales of outliers at twice the upper quartile of all scales.
@@ -131,8 +137,8 @@ class Neighbours(PointSearch, Scales):
     ):
         check_extent(X)
         PointSearch.__init__(self, X)
-        self.k = min(k, len(X) - 1)
-        self._rank = min(rank, len(X) - 1)
+        others = X.shape[0] - 1
+        self.k, self._rank = min(k, others), min(rank, others)
         searched = max(self.k, self._rank)
         indices, distances = self.nearest_others(searched, n_threads, progress)
         self._made = None  # as large as the data; made again if new points come

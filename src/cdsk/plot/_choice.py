@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cdsk._estimator import CDSK
-from cdsk._explain.report import in_words
+from cdsk._explain.phrases import in_words
 from cdsk.plot._common import COLOURS, DARK, GREY, axes_or_current, require_fitted
 
 if TYPE_CHECKING:

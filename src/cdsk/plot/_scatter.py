@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cdsk._choices.representation import Representation
-from cdsk._explain.report import in_words
+from cdsk._explain.phrases import in_words
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
@@ -85,7 +86,9 @@ def _check(model, X):
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"X must hold numbers; got {type(X).__name__}.") from None
+        hint = " Expected X.toarray(), or plot.embedding." if issparse(X) else ""
+        got = type(X).__name__
+        raise ValueError(f"X must hold numbers; got {got}.{hint}") from None
     labels = np.asarray(model.labels_)
     if not np.isfinite(points).all():
         raise ValueError("X must hold finite numbers; got NaN or infinity.")

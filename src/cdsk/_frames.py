@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames of pandas and polars: columns that are no numbers, named, and what to do.
+
+Neither library is imported: a frame says itself what its columns are.
+"""
+
+import numpy as np
+
+_ADVICE = {
+    "text": "Leave it out, convert numbers that were read as text, or encode it, as "
+    "sklearn.preprocessing.OneHotEncoder does.",
+    "categories": "Leave it out, or encode it, as sklearn.preprocessing.OneHotEncoder "
+    "does.",
+    "times": "Leave it out, or make numbers of it, such as days since the first.",
+    "no numbers": "Leave it out, or make numbers of it.",
+}
+
+
+def is_frame(X):
+    """Whether X has named columns, each of a type."""
+    return all(hasattr(X, name) for name in ("to_numpy", "columns", "dtypes"))
+
+
+def check_columns(X, name):
+    """Refuse a frame with a column of anything but numbers or truth values."""
+    if hasattr(X, "collect") and not is_frame(X):
+        raise ValueError(
+            f"{name} must hold data; got a {type(X).__name__} that is not computed. "
+            f"Expected {name}.collect()."
+        )
+    if not is_frame(X):
+        return
+    for j, dtype in enumerate(X.dtypes):
+        kind = _kind(dtype)
+        row = _first_text(_column(X, j)) if kind in ("text", "objects") else 0
+        if kind == "numbers" or row is None:  # objects may well be numbers
+            continue
+        kind = "text" if kind == "objects" else kind
+        cell = f" ({_column(X, j)[row]!r} at row {row})" if row < X.shape[0] else ""
+        raise ValueError(
+            f"{name} must hold numbers only; got {kind} in column "
+            f"{X.columns[j]!r}{cell}. {_ADVICE[kind]}"
+        )
+
+
+def as_numbers(X):
+    """X as an array of float64, with NaN for what is missing."""
+    if is_frame(X) and hasattr(X, "iloc"):
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(X, dtype=np.float64)
+
+
+def column_name(X, j):
+    """What to call a column: its name in quotes, or its number."""
+    return repr(X.columns[j]) if is_frame(X) else str(j)
+
+
+def _column(X, j):
+    """Cells of a column, as objects."""
+    cells = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
+    return np.asarray(cells.to_list(), dtype=object)
+
+
+def _kind(dtype):
+    """What a column of this type holds, in a word."""
+    if hasattr(dtype, "is_numeric"):  # polars
+        name = str(dtype)
+        if dtype.is_numeric() or name == "Boolean":
+            return "numbers"
+        if dtype.is_temporal():
+            return "times"
+        if name.startswith(("Categorical", "Enum")):
+            return "categories"
+        return "text" if name == "String" else "no numbers"
+    if dtype.kind in "biufc":
+        return "numbers"
+    if dtype.kind in "Mm":
+        return "times"
+    if hasattr(dtype, "categories"):
+        return "categories"
+    return "objects" if dtype == np.dtype(object) else "text"
+
+
+def _first_text(cells):
+    """The first row that holds text; None if there is none."""
+    return next((i for i, cell in enumerate(cells) if isinstance(cell, str)), None)

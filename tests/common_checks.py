@@ -1,0 +1,12 @@
+"""Checks of scikit-learn that a clusterer cannot pass, and why."""
+
+from sklearn.utils import get_tags
+
+
+def not_for_clusterers(estimator):
+    """Checks that ask for the probabilities of the classes of y."""
+    if not get_tags(estimator).input_tags.sparse:
+        return {}
+    reason = "scikit-learn takes an estimator with predict_proba for a classifier"
+    names = "check_estimator_sparse_array", "check_estimator_sparse_matrix"
+    return dict.fromkeys(names, reason)
