@@ -26,6 +26,12 @@ print(
 )
 
 # %%
+# A notebook, and this page, shows the report as a page of its own: point at the points,
+# click on a cluster. ``model.report(X).to_html("report.html")`` writes it to a file.
+
+model.report(X)
+
+# %%
 # Points and embedding show the clusters, and the blocks of the similarity what the cut
 # was made by. Bars of the margins that fall short of 1 are wines between two clusters.
 # The choice of view and kernel comes with its scores; 1 less an eigenvalue is what that
