@@ -30,6 +30,8 @@ exclude_patterns = ["description.md", "gallery/*.md", "_templates"]
 templates_path = ["_templates"]
 nitpicky = True
 
+# blocks that name no language are output and equations
+highlight_language = "none"
 # links to headings, named as GitHub names them
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
