@@ -70,7 +70,7 @@ def test_same_bits_for_any_blocks_and_threads(blobs, fitted, places, n_threads):
 def test_same_bits_for_any_size_of_parts(blobs, fitted, rows, monkeypatch):
     X = blobs[0][:100] if rows == 1 else blobs[0]
     expected = fitted if rows > 1 else clone(fitted).fit(X)
-    monkeypatch.setattr("cdsk._blocks.estimator.rows_for", lambda work: rows)
+    monkeypatch.setattr("cdsk._blocks.passes.rows_for", lambda work: rows)
     monkeypatch.setattr("cdsk._blocks.sources._PART_ROWS", rows)
     model = clone(fitted).fit(X)
     for a, b in zip(state(model), state(expected), strict=True):
