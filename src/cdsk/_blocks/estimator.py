@@ -41,7 +41,7 @@ LANDMARKS, LANDMARKS_PER_CLUSTER, ROWS_PER_LANDMARK = 3000, 30, 2
 SAMPLE_PER_LANDMARK = 10
 
 # Stages of a fit, and about what part of its time each takes.
-_PARTS = {
+PARTS = {
     "sample": 0.05,
     "landmarks": 0.15,
     "similarities": 0.40,
@@ -357,7 +357,7 @@ class BlockCDSK(LandmarkEstimator):
             said_in_words("A fit of blocks"),
         ):
             inner = self._check_parameters()
-            with Progress(self.verbose, _PARTS) as progress:
+            with Progress(self.verbose, PARTS) as progress:
                 return self._fit(self._passes(as_source(X), True), inner, progress)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
