@@ -43,17 +43,18 @@ def as_rows(X):
 def judged_lazily(X, judge, what):
     """What a ``Judge`` says of the rows of X, in the chunks of X."""
     none = judge.none(what)
-    rows, width = X.chunks[0], none.shape[1:]
-    return X.map_blocks(
+    columns = none.shape[1] if none.ndim == 2 else 1
+    found = X.map_blocks(
         judge_block,
         token=f"cdsk-{what}",
-        drop_axis=() if width else 1,
-        chunks=(rows, *width),
-        meta=none,
+        chunks=(X.chunks[0], (columns,)),
+        meta=none.reshape(0, columns),
         n_features=X.shape[1],
         judge=delayed(judge, pure=True, traverse=False),
         what=what,
     )
+    # an axis that map_blocks drops costs a copy of every block
+    return found if none.ndim == 2 else found[:, 0]
 
 
 class DaskPasses:
@@ -107,7 +108,7 @@ class DaskPasses:
         if not math.isnan(X.shape[0]):
             return X
         lengths = self._runner.value(over_blocks(X, length_of_block, "count"))
-        rows = tuple(map(int, lengths))
+        rows = tuple(map(int, lengths[:, 0]))
         return da.Array(X.dask, X.name, (rows, X.chunks[1]), meta=X)
 
 

@@ -30,9 +30,8 @@ def over_blocks(X, function, name, **how):
     return X.map_blocks(
         function,
         name=new_key(name),
-        drop_axis=1,
-        chunks=((1,) * X.numblocks[0],),
-        meta=np.empty(0, dtype=object),
+        chunks=((1,) * X.numblocks[0], (1,)),
+        meta=np.empty((0, 0), dtype=object),
         n_features=X.shape[1],
         **how,
     )
@@ -40,7 +39,7 @@ def over_blocks(X, function, name, **how):
 
 def length_of_block(block, n_features):
     """Number of rows."""
-    return np.array([len(block)])
+    return np.array([[len(block)]])
 
 
 def sample_of_block(block, n_features, seed, size, below, block_info=None):
@@ -56,7 +55,7 @@ def gram_of_block(block, n_features, decided, factors, block_info=None):
 
 
 def judge_block(block, n_features, judge, what, block_info=None):
-    """What a ``Judge`` says of a block."""
+    """What a ``Judge`` says of a block, in columns."""
     number, first = _place(block_info)
     parts = _parts(block, block_info, rows_for(judge.work_per_row))
     try:
@@ -68,7 +67,8 @@ def judge_block(block, n_features, judge, what, block_info=None):
             f"{error} (Chunk sizes are not known: rows are counted from the first of "
             f"block {number}.)"
         ) from None
-    return np.concatenate([judge.none(what), *found])
+    found = np.concatenate([judge.none(what), *found])
+    return found if found.ndim == 2 else found[:, np.newaxis]
 
 
 def decide_on(sample, *how, rng):
