@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from dask.delayed import Delayed
 from distributed import KilledWorker, as_completed, futures_of, wait
+from distributed.comm import CommClosedError
 
 from cdsk.dask._tasks import merge_all, new_key
 
@@ -38,6 +39,8 @@ class Cluster:
     def __exit__(self, kind, error, trace):
         for future in self._futures:
             future.release()
+        if isinstance(error, CommClosedError):
+            raise _lost(self._client) from error
         if isinstance(error, OSError | CancelledError):
             self._check_connection(error)
 
@@ -55,12 +58,12 @@ class Cluster:
                 holders = workers.get(future.key, ())
                 waiting[next(iter(holders), None)].append(future)
             done += sum(future.key in of_blocks for future in batch)
-            told(done / len(of_blocks))
             del batch, future
             for there in waiting.values():
                 if len(there) >= FAN:
                     completed.add(self._merge(there, merge))
                     there.clear()
+            told(done / len(of_blocks))
         tasks = [self._merge(there, merge) for there in waiting.values() if there]
         waiting.clear()
         while len(tasks) > 1:
@@ -115,10 +118,14 @@ class Cluster:
 
     def _check_connection(self, error=None):
         if self._client.status != "running":
-            raise RuntimeError(
-                "client must be connected to a scheduler; got one that is "
-                f"{self._client.status}. Its scheduler may have ended."
-            ) from error
+            raise _lost(self._client) from error
+
+
+def _lost(client):
+    return RuntimeError(
+        f"client must be connected to a scheduler; got {client}, whose "
+        "scheduler may have ended."
+    )
 
 
 def _in_words(key, error):
