@@ -303,7 +303,7 @@ def wide_block(block_info=None, part=0):
 
 @pytest.mark.slow
 def test_data_larger_than_the_memory_of_all_workers():
-    n, rows, limit = 1_300_000, 20_000, 300 * 2**20
+    n, rows, limit = 1_700_000, 20_000, 400 * 2**20
     chunks = (rows,) * (n // rows)
     assert n * 64 * 8 > 2 * limit
     X = da.map_blocks(wide_block, chunks=(chunks, (64,)), dtype=float)

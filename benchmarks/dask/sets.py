@@ -5,53 +5,47 @@ import dask.array as da
 import numpy as np
 
 CLUSTERS, FEATURES = 20, 8
-# of the rarest cluster, and of rows that belong to none
+# shares of the smallest cluster, and of rows that belong to none
 RARE, NOISE = 0.001, 0.05
-# every cluster is so many times the next
-_SIZES = np.geomspace(0.25, RARE, CLUSTERS)
-_SIZES *= (1 - NOISE) / _SIZES.sum()
 # rows that are drawn together
 ATOM = 10_000
 
 
 def rows(first, count, seed=0):
-    """(X, y) of so many rows from ``first`` on, a multiple of ATOM; y is 20 for noise.
+    """(X, y) of so many rows from ``first`` on, a multiple of ATOM.
 
-    Twenty clusters of unequal width in 8 dimensions, one of them rare.
+    Twenty clusters of different widths in 8 dimensions, one of them rare, and noise,
+    whose y is 20.
     """
+    starts = range(first, first + count, ATOM)
+    X, y = zip(*(_atom(start // ATOM, seed) for start in starts), strict=True)
+    return np.concatenate(X)[:count], np.concatenate(y)[:count]
+
+
+def _atom(number, seed):
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-10, 10, (CLUSTERS, FEATURES))
-    widths = rng.uniform(0.5, 1.5, CLUSTERS)
-    sizes = np.append(_SIZES, NOISE)
-    atoms = [
-        _atom((seed, i // ATOM), min(ATOM, first + count - i), centres, widths, sizes)
-        for i in range(first, first + count, ATOM)
-    ]
-    X, y = zip(*atoms, strict=True)
-    return np.concatenate(X), np.concatenate(y)
+    widths = rng.uniform(0.5, 1.5, (CLUSTERS, 1))
+    usual = (1 - RARE - NOISE) / (CLUSTERS - 1)
+    shares = [usual] * (CLUSTERS - 1) + [RARE, NOISE]
+    rng = np.random.default_rng((seed, number))
+    y = rng.choice(CLUSTERS + 1, ATOM, p=shares)
+    X = rng.uniform(-12, 12, (ATOM, FEATURES))
+    inside = y < CLUSTERS
+    normal = rng.normal(size=(inside.sum(), FEATURES))
+    X[inside] = centres[y[inside]] + widths[y[inside]] * normal
+    return X, y
 
 
-def _atom(seed, count, centres, widths, sizes):
-    rng = np.random.default_rng(seed)
-    y = rng.choice(CLUSTERS + 1, ATOM, p=sizes)
-    X = rng.normal(size=(ATOM, FEATURES))
-    noise = y == CLUSTERS
-    kind = y[~noise]
-    X[~noise] = X[~noise] * widths[kind, np.newaxis] + centres[kind]
-    X[noise] = rng.uniform(-12, 12, (noise.sum(), FEATURES))
-    return X[:count], y[:count]
-
-
-def _block(block_info=None, seed=0, part=0):
+def _part(part, seed, block_info=None):
     first, end = block_info[None]["array-location"][0]
     return rows(first, end - first, seed)[part]
 
 
 def lazily(n, block, seed=0):
-    """(X, y) as dask arrays of n rows, ``block`` of them in a chunk."""
-    chunks = tuple(min(block, n - i) for i in range(0, n, block))
-    X = da.map_blocks(
-        _block, chunks=(chunks, (FEATURES,)), dtype=float, seed=seed, part=0
-    )
-    y = da.map_blocks(_block, chunks=(chunks,), dtype=int, seed=seed, part=1)
+    """(X, y) of n rows as dask arrays in chunks of ``block``, a multiple of ATOM."""
+    chunks = tuple(min(block, n - first) for first in range(0, n, block))
+    shape = chunks, (FEATURES,)
+    X = da.map_blocks(_part, 0, seed, chunks=shape, meta=np.empty((0, FEATURES)))
+    y = da.map_blocks(_part, 1, seed, chunks=shape[:1], meta=np.empty(0, dtype=int))
     return X, y
