@@ -97,8 +97,8 @@ def landmarks(X, seed):
         def sample(self, *args):
             return clocked(figures, "sample", super().sample, *args)
 
-        def decide(self, *args, rng):
-            method = partial(super().decide, rng=rng)
+        def decide(self, *args, **how):
+            method = partial(super().decide, **how)
             return clocked(figures, "landmarks", method, *args)
 
         def gram(self, *args):

@@ -206,9 +206,13 @@ class LandmarkEstimator(TransformerMixin, ClusterMixin, BaseEstimator):
 
         progress.stage("landmarks")
         representation, landmarks, rng = passes.decide(
-            *(sample, self.n_clusters, self._most_landmarks(n), self.landmarks),
-            *(self.representation, self.n_components),
-            rng=rng,
+            sample,
+            rng,
+            n_clusters=self.n_clusters,
+            m=self._most_landmarks(n),
+            how=self.landmarks,
+            view=self.representation,
+            n_components=self.n_components,
         )
         progress.stage("similarities")
         gram = passes.gram(FACTORS, progress.share)

@@ -71,9 +71,11 @@ def gram_of(parts, n_features, view, factors, n_threads=1, told=None):
     ``view`` is what ``decide`` gave, ``told`` is called with the rows that were seen.
     """
     gram = None
+    representation, landmarks = view
 
     def of_part(part):
-        return gram_of_block(part.checked(n_features), *view, factors)
+        block = part.checked(n_features)
+        return gram_of_block(block, representation, landmarks, factors)
 
     for _, found in in_order(parts, of_part, n_threads):
         gram = found if gram is None else merge_grams(gram, found)
@@ -100,7 +102,7 @@ class Passes(Protocol):
     def sample(self, seed, size_for) -> Any:
         """The sample of ``size_for(n_rows)`` rows, wherever it is."""
 
-    def decide(self, sample, *how, rng) -> Any:
+    def decide(self, sample, rng, **how) -> Any:
         """What ``decide`` gives of it, and the random numbers after that."""
 
     def gram(self, factors, told) -> Any:
@@ -131,17 +133,18 @@ class ThreadPasses:
         self.n_rows = 0 if sample is None else sample.n_rows
         return sample and sample.first(size_for(self.n_rows))
 
-    def decide(self, sample, *how, rng):
-        self._view = decide(sample.points, *how, rng, self._n_threads)
+    def decide(self, sample, rng, **how):
+        self._view = decide(sample.points, **how, rng=rng, n_threads=self._n_threads)
         return *self._view, rng
 
     def gram(self, factors, told):
         n = self.n_rows
-        rows = rows_for(self._view[1].points.size)
-        gram = gram_of(
-            *(*self._met(rows), self._view, factors, self._n_threads),
-            lambda seen: told(min(seen / n, 1.0)),
-        )
+        parts, n_features = self._met(self._view[1].points.size)
+
+        def seen(n_rows):
+            told(min(n_rows / n, 1.0))
+
+        gram = gram_of(parts, n_features, self._view, factors, self._n_threads, seen)
         _check_same_rows(n, 0 if gram is None else gram.n_rows)
         return gram
 
@@ -151,7 +154,7 @@ class ThreadPasses:
     def judged(self, judge, what, told=None):
         """What a ``Judge`` says of all rows: nothing else is made of all of them."""
         n, found, pieces, seen = self.n_rows, None, [], 0
-        parts, n_features = self._met(rows_for(judge.work_per_row))
+        parts, n_features = self._met(judge.work_per_row)
         for part, values in judged(parts, n_features, judge, what, self._n_threads):
             if n is None:
                 pieces.append(values)
@@ -175,9 +178,9 @@ class ThreadPasses:
             raise ValueError("X must have at least one row; got 0.")
         return found
 
-    def _met(self, *rows):
+    def _met(self, work_per_row=0):
         """The parts of X, and how many features they have."""
-        parts = self._source.parts(*rows)
+        parts = self._source.parts(rows_for(work_per_row))
         first = next(parts, None)
         if first is None:
             return iter(()), 0

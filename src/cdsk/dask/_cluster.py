@@ -8,7 +8,7 @@ is made by tasks, and made again if a worker is lost.
 
 from asyncio import CancelledError
 from collections import defaultdict
-from weakref import WeakSet
+from weakref import ref
 
 from dask.delayed import Delayed
 from distributed import KilledWorker, as_completed, futures_of, wait
@@ -31,14 +31,16 @@ class Cluster:
             )
         self._client = client
         self._check_connection()
-        self._futures = WeakSet()
+        self._futures = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
-        for future in self._futures:
-            future.release()
+        for held in self._futures:
+            future = held()
+            if future is not None:
+                future.release()
         if isinstance(error, CommClosedError):
             raise _lost(self._client) from error
         if isinstance(error, OSError | CancelledError):
@@ -94,7 +96,7 @@ class Cluster:
         return self._held([task])[0]
 
     def _held(self, futures):
-        self._futures.update(futures)
+        self._futures += map(ref, futures)
         return futures
 
     def _done(self, future):

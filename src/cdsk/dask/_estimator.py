@@ -17,6 +17,10 @@ from cdsk.dask._cluster import Cluster
 from cdsk.dask._local import Local
 from cdsk.dask._passes import DaskPasses, as_rows, judged_lazily
 
+# Labels are made when they are asked for.
+_PARTS = {name: part / (1 - PARTS["labels"]) for name, part in PARTS.items()}
+_PARTS["labels"] = 0.0
+
 
 class CDSK(LandmarkEstimator):
     """``BlockCDSK`` of dask arrays and DataFrames, on all workers of a cluster.
@@ -124,7 +128,7 @@ class CDSK(LandmarkEstimator):
         with unchanged_if_it_fails(self):
             inner = self._check_parameters()
             rows = self._checked(X, reset=True)
-            with self._runner() as runner, Progress(self.verbose, PARTS) as progress:
+            with self._runner() as runner, Progress(self.verbose, _PARTS) as progress:
                 progress.stage("sample")
                 passes = DaskPasses(rows, runner, progress.share)
                 return self._fit(passes, inner, progress)
@@ -208,12 +212,13 @@ class CDSK(LandmarkEstimator):
         return super()._check_parameters()
 
     def _runner(self):
-        if self.client is not None:
-            return Cluster(self.client)
-        try:
-            return Cluster(Client.current())
-        except ValueError:
-            return nullcontext(Local())
+        client = self.client
+        if client is None:
+            try:
+                client = Client.current()
+            except ValueError:
+                return nullcontext(Local())
+        return Cluster(client)
 
     def __sklearn_clone__(self):
         # a client cannot be copied

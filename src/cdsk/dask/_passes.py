@@ -7,6 +7,7 @@ from functools import partial
 import dask.array as da
 import numpy as np
 from dask import delayed
+from dask.base import tokenize
 
 from cdsk._blocks.gram import merge_grams
 from cdsk._blocks.sample import merge_samples
@@ -46,7 +47,7 @@ def judged_lazily(X, judge, what):
     columns = none.shape[1] if none.ndim == 2 else 1
     found = X.map_blocks(
         judge_block,
-        token=f"cdsk-{what}",
+        name=f"cdsk-{what}-{tokenize(X, judge)}",
         chunks=(X.chunks[0], (columns,)),
         meta=none.reshape(0, columns),
         n_features=X.shape[1],
@@ -74,9 +75,9 @@ class DaskPasses:
             sample = self._sample(seed, size, None)
         return sample
 
-    def decide(self, sample, *how, rng):
+    def decide(self, sample, rng, **how):
         name = new_key("landmarks")
-        task = delayed(decide_on)(sample, *how, rng=rng, dask_key_name=name)
+        task = delayed(decide_on)(sample, rng, how, dask_key_name=name)
         self._decided = self._runner.everywhere(task)
         return self._runner.value(self._decided)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is done with one block of a dask array, or with results of several.
+"""Tasks: what is done with a block, or with results (tests/test_dask_tasks.py).
 
-Tasks of a fit give a ``Sample`` or a ``Gram`` for a block, None for one without rows,
+Those of a fit give a ``Sample`` or a ``Gram`` for a block, None for one without rows,
 and run on one thread each: the scheduler keeps the processors busy. A block is read in
-the task that works on it, as blockwise operations are fused (tests/test_dask_tasks.py).
+the task that works on it, as dask fuses operations on blocks.
 """
 
 from functools import reduce
@@ -50,14 +50,14 @@ def sample_of_block(block, n_features, seed, size, below, block_info=None):
 def gram_of_block(block, n_features, decided, factors, block_info=None):
     """The ``Gram`` of a block, by what ``decide_on`` gave."""
     *view, _ = decided
-    rows = rows_for(view[1].points.size)
-    return gram_of(_parts(block, block_info, rows), n_features, view, factors)
+    parts = _parts(block, block_info, view[1].points.size)
+    return gram_of(parts, n_features, view, factors)
 
 
 def judge_block(block, n_features, judge, what, block_info=None):
     """What a ``Judge`` says of a block, in columns."""
     number, first = _place(block_info)
-    parts = _parts(block, block_info, rows_for(judge.work_per_row))
+    parts = _parts(block, block_info, judge.work_per_row)
     try:
         found = [values for _, values in judged(parts, n_features, judge, what)]
     except ValueError as error:
@@ -71,9 +71,9 @@ def judge_block(block, n_features, judge, what, block_info=None):
     return found if found.ndim == 2 else found[:, np.newaxis]
 
 
-def decide_on(sample, *how, rng):
+def decide_on(sample, rng, how):
     """Representation and landmarks for a sample, and the random numbers after that."""
-    return *decide(sample.points, *how, rng, 1), rng
+    return *decide(sample.points, **how, rng=rng, n_threads=1), rng
 
 
 def merge_all(results, merge):
@@ -89,10 +89,10 @@ def _place(block_info):
     return block["chunk-location"][0], None if np.isnan(first) else int(first)
 
 
-def _parts(block, block_info, *rows):
+def _parts(block, block_info, work_per_row=0):
     number, first = _place(block_info)
     source = Source(lambda: iter([block]), True)
-    return source.parts(*rows, first=first or 0, first_piece=number)
+    return source.parts(rows_for(work_per_row), first or 0, number)
 
 
 # Schedulers weigh what they move.
