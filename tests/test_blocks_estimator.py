@@ -105,6 +105,8 @@ def test_brute_force(blobs, fitted):
     assert clear.mean() > 0.95
     assert (model.labels_ == votes.argmax(axis=1))[clear].all()
     np.testing.assert_allclose(model.predict_proba(X), votes / ONE, atol=1e-3)
+    places = Z @ inner.embedding_ / Z.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.transform(X), places, atol=1e-3)
     precomputed = CDSK(5, kernel="precomputed", psd=True, random_state=0).fit(G)
     assert adjusted_rand_score(precomputed.labels_, inner.labels_) > 0.95
 

@@ -96,6 +96,20 @@ def test_data_frames(X, expected):
     assert (labelled.compute()["cluster"] == expected.labels_).all()
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, by dask
+def test_partitions_of_files_are_kept(X, expected, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    table = pandas.DataFrame(X, columns=list("abcd")).assign(e=1, f=2, g=3, h=4)
+    frames.from_pandas(table, npartitions=6).to_parquet(tmp_path / "files")
+    files = frames.read_parquet(tmp_path / "files")
+    found = model().fit(files[list("abcd")])
+    assert found.labels_.numblocks == (files.npartitions,) == (6,)
+    labelled = files.assign(cluster=found.labels_).compute()
+    assert (labelled["cluster"] == expected.labels_).all()
+    assert found.predict(files[list("abcd")]).numblocks == (6,)
+
+
 def test_chunks_of_unknown_sizes(X, tmp_path):
     rows, reads = recorded(X, tmp_path, (100,) * 6)
     some = rows[rows[:, 0] > 0]

@@ -13,6 +13,7 @@ import argparse
 import math
 import shlex
 import sys
+import textwrap
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
@@ -23,17 +24,25 @@ from benchmarks.peers.report import machine
 OURS, *PEERS = METHODS
 
 # heading -> figure, and what it is multiplied by
-COLUMNS = {
+PASSES = {
     "sample": ("sample, processor", 1),
     "landmarks": ("landmarks, processor", 1),
-    "similarities": ("similarities, processor", 1),
-    "fit": ("fit, processor", 1),
-    "by the clock": ("fit", 1),
-    "predict": ("predict, processor", 1),
-    "by the clock ": ("predict", 1),
-    "moved, MB": ("moved", 1e-6),
-    "peak, MB": ("peak", 1e-6),
+    "Z'Z": ("similarities, processor", 1),
 }
+WHOLE = {
+    "fit": ("fit, processor", 1),
+    "clock": ("fit", 1),
+    "predict": ("predict, processor", 1),
+    "clock ": ("predict", 1),
+    "sent": ("moved", 1e-6),
+    "peak": ("peak", 1e-6),
+}
+EXPLAINED = (
+    "Seconds of all processors, and by the clock, which others may have kept busy. "
+    "Megabytes that workers sent to each other and to the caller, and that "
+    "one of them held at most, libraries included. ARI of rows that are no noise."
+)
+WIDTH = 100
 
 
 def main():
@@ -57,28 +66,38 @@ def main():
 
 def page(done):
     """Figures of lines as Markdown."""
-    names = ["method", "rows", "workers", *COLUMNS, "ARI"]
-    rows = [names, ["---"] * len(names)]
-    for (method, n, workers), figures in done.items():
-        cells = [_cell(figures.get(key), unit) for key, unit in COLUMNS.values()]
-        score = f"{figures['ARI']:.3f}" if "ARI" in figures else figures["failed"]
-        rows.append([method, f"{n:,}", str(workers), *cells, score])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    ours = {line: figures for line, figures in done.items() if line[0] == OURS}
+    peers = {line: figures for line, figures in done.items() if line[0] != OURS}
     command = shlex.join(["python", "-m", "benchmarks.dask", *sys.argv[1:]])
-    lines = ["# dask", "", f"`{command}`, {date.today()}.", "", f"{machine()}.", ""]
-    lines += [
-        "Seconds of all processors, and by the clock, which others may have kept busy;",
-        "the most memory of a worker, with libraries; ARI of rows that are no noise.",
-        "",
-        table,
+    about = f"{date.today()}, {machine()}. {EXPLAINED}"
+    lines = ["# cdsk.dask on workers of one machine", "", "```", command, "```", ""]
+    lines += [textwrap.fill(about, WIDTH), ""]
+    lines += _table({"rows": 1, "workers": 2}, PASSES | WHOLE, ours)
+    lines += ["", *_growth(ours), "", "## Peers", ""]
+    lines += _table({"method": 0, "rows": 1, "workers": 2}, WHOLE, peers)
+    return "\n".join([*lines, ""])
+
+
+def _table(keys, columns, done):
+    rows = [[*keys, *columns, "ARI"]]
+    rows.append(["---"] * len(rows[0]))
+    for line, figures in done.items():
+        first = [f"{line[i]:,}" if i else line[i] for i in keys.values()]
+        cells = [_cell(figures.get(key), unit) for key, unit in columns.values()]
+        score = f"{figures['ARI']:.3f}" if "ARI" in figures else ""
+        rows.append([*first, *cells, score])
+    table = [f"| {' | '.join(cells)} |" for cells in rows]
+    failed = [
+        textwrap.shorten(f"* {method}, {n:,} rows: {figures['failed']}", WIDTH)
+        for (method, n, _), figures in done.items()
+        if "failed" in figures
     ]
-    lines += ["", *_growth(done), ""]
-    return "\n".join(lines)
+    return [*table, "", *failed] if failed else table
 
 
 def _growth(done):
     """Exponents of time in n."""
-    ours = {line[1:]: figures for line, figures in done.items() if line[0] == OURS}
+    ours = {line[1:]: figures for line, figures in done.items()}
     for workers in sorted({workers for _, workers in ours}):
         sizes = sorted(n for n, those in ours if those == workers)
         for few, many in pairwise(sizes):
@@ -88,10 +107,11 @@ def _growth(done):
                     f"{what} {_exponent(a, b, f'{what}, processor', many / few):.2f}"
                     for what in ("similarities", "fit", "predict")
                 ]
-                yield (
-                    f"* Exponents of processor time from {few:,} to {many:,} rows, "
-                    f"{workers} workers: {', '.join(exponents)}."
+                growth = (
+                    f"* From {few:,} to {many:,} rows, {workers} workers, processor "
+                    f"time grows with exponents {', '.join(exponents)}."
                 )
+                yield textwrap.fill(growth, WIDTH, subsequent_indent="  ")
 
 
 def _exponent(a, b, what, ratio):

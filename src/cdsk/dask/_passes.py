@@ -4,6 +4,7 @@
 import math
 from functools import partial
 
+import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
@@ -25,7 +26,9 @@ from cdsk.dask._tasks import (
 def as_rows(X):
     """A dask array whose chunks are whole rows."""
     if hasattr(X, "to_dask_array"):
-        X = X.to_dask_array()
+        # tuned, a file of which some columns are read would be put with the next one
+        with dask.config.set({"optimization.tune.active": False}):
+            X = X.to_dask_array()
     if not isinstance(X, da.Array):
         raise ValueError(
             "X must be a dask array or a dask DataFrame; got "
