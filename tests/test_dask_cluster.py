@@ -17,7 +17,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from cdsk import BlockCDSK
 
-da = pytest.importorskip("dask.array", reason="dask is not installed")
+dask = pytest.importorskip("dask", reason="dask is not installed")
+da = pytest.importorskip("dask.array", reason="dask.array is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask_rows = importlib.import_module("dask_rows")
 CDSK = importlib.import_module("cdsk.dask").CDSK
@@ -121,7 +122,7 @@ def test_persisted_data_stay_and_are_not_read_again(X, client, tmp_path):
 
 
 def test_results_are_merged_while_others_are_made(X, expected, client, monkeypatch):
-    fan = importlib.import_module("cdsk.dask._cluster").FAN
+    fan = importlib.import_module("cdsk.dask._tasks").FAN
     held = []
     told = "cdsk._progress.Progress.share"
     monkeypatch.setattr(
@@ -224,7 +225,9 @@ def test_landmarks_that_are_lost(X, expected, client, monkeypatch, everyone):
         return done
 
     monkeypatch.setattr(Cluster, "everywhere", then_lose)
-    found = model().fit(da.from_array(X, chunks=(30, 4)))
+    # how long a worker that does not answer is waited for
+    with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
+        found = model().fit(da.from_array(X, chunks=(30, 4)))
     assert len(killed) == 1 + everyone
     assert (found.landmark_masses_ == expected.landmark_masses_).all()
     assert (found.labels_.compute() == expected.labels_).all()

@@ -14,10 +14,7 @@ from dask.delayed import Delayed
 from distributed import KilledWorker, as_completed, futures_of, wait
 from distributed.comm import CommClosedError
 
-from cdsk.dask._tasks import merge_all, new_key
-
-# Results that are merged at a time.
-FAN = 8
+from cdsk.dask._tasks import FAN, merge_all, new_key
 
 
 class Cluster:

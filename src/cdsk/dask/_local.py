@@ -5,10 +5,7 @@ import dask
 from dask import delayed
 from dask.callbacks import Callback
 
-from cdsk.dask._tasks import merge_all, new_key
-
-# Results that are merged at a time.
-FAN = 8
+from cdsk.dask._tasks import FAN, merge_all, new_key
 
 
 class Local:

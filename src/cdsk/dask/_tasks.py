@@ -19,6 +19,9 @@ from cdsk._blocks.passes import gram_of, judged, rows_for, sample_of
 from cdsk._blocks.sample import Sample
 from cdsk._blocks.sources import Source
 
+# Results that are merged at a time.
+FAN = 8
+
 
 def new_key(name):
     """A key of a task that is nobody else's, shown as cdsk-name by the dashboard."""
