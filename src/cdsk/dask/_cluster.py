@@ -6,12 +6,12 @@ only what is left of every worker travels. Nothing is scattered: all that worker
 is made by tasks, and made again if a worker is lost.
 """
 
-from asyncio import CancelledError
 from collections import defaultdict
+from contextlib import suppress
 from weakref import ref
 
 from dask.delayed import Delayed
-from distributed import KilledWorker, as_completed, futures_of, wait
+from distributed import CancelledError, KilledWorker, as_completed, futures_of, wait
 from distributed.comm import CommClosedError
 
 from cdsk.dask._tasks import FAN, merge_all, new_key
@@ -97,7 +97,8 @@ class Cluster:
         return futures
 
     def _done(self, future):
-        wait(future)
+        with suppress(CancelledError):
+            wait(future)
         self._check([future])
         return Delayed(future.key, {future.key: future})
 
