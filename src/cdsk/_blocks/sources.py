@@ -72,13 +72,15 @@ class Source:
         # how many there are, where that is known before all were seen
         self.n_rows = n_rows
 
-    def parts(self, rows=_PART_ROWS) -> Iterator[Part]:
-        """Parts of so many rows at most, in order."""
-        first = 0
+    def parts(self, rows=_PART_ROWS, first=0, first_piece=0) -> Iterator[Part]:
+        """Parts of so many rows at most, in order.
+
+        ``first`` and ``first_piece`` are the numbers of the first row and piece.
+        """
         pieces = self._pieces()
         # a generator is closed, and with it what it has open, wherever the pass ends
         with closing(pieces) if hasattr(pieces, "close") else nullcontext():
-            for number, piece in enumerate(pieces):
+            for number, piece in enumerate(pieces, first_piece):
                 piece = _as_piece(piece, number, self._many)
                 n, d = piece.shape
                 step = max(1, min(rows, _PART_ROWS, _PART_NUMBERS // max(d, 1)))

@@ -51,11 +51,14 @@ def least_confident(found, most):
 
 
 def _blocks(blocks):
-    sizes = " ".join(map(str, blocks["sizes"]))
+    sizes = []
+    if blocks["sizes"] is not None:
+        sizes = f"Rows of the clusters: {' '.join(map(str, blocks['sizes']))}"
+        sizes = textwrap.wrap(sizes, WIDTH)
     return [
-        f"BlockCDSK: {blocks['n_rows']} rows of {blocks['n_features']} features "
+        f"{blocks['estimator']}: {blocks['n_rows']} rows of {blocks['n_features']} features "
         f"({blocks['representation']}), through {blocks['n_landmarks']} landmarks",
-        *textwrap.wrap(f"Rows of the clusters: {sizes}", WIDTH),
+        *sizes,
         "",
         "Landmarks, each counted for the rows that it is the nearest of:",
     ]
