@@ -272,7 +272,7 @@ def test_pickle_clone_and_report(X, expected):
     assert not hasattr(again, "labels_")
     assert str(again.report()) == str(found.report())
     assert str(found.report()).startswith(
-        "CDSK: 600 rows of 4 features (raw), through 100"
+        "dask.CDSK: 600 rows of 4 features (raw), through 100"
     )
     assert clone(found).get_params() == found.get_params()
 

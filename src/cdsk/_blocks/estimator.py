@@ -100,6 +100,8 @@ class LandmarkCDSK(CDSK):
 class LandmarkEstimator(TransformerMixin, ClusterMixin, BaseEstimator):
     """Clustering by landmarks: all but who makes the passes over the rows."""
 
+    _reported_as: str  # name in reports
+
     n_samples_: int
     n_clusters_: int
     landmarks_: NDArray[np.float64]
@@ -164,13 +166,15 @@ class LandmarkEstimator(TransformerMixin, ClusterMixin, BaseEstimator):
             self.landmarks_ if raw else None,
             getattr(self, "feature_names_in_", None) if raw else None,
             row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
-            blocks={
-                "estimator": type(self).__name__,
-                "n_rows": self.n_samples_,
-                "n_features": self.n_features_in_,
-                "representation": self.representation_.view,
-                "n_landmarks": len(self.landmarks_),
-                "sizes": self._sizes(),
+            owner={
+                "estimator": self._reported_as,
+                "blocks": {
+                    "n_rows": self.n_samples_,
+                    "n_features": self.n_features_in_,
+                    "representation": self.representation_.view,
+                    "n_landmarks": len(self.landmarks_),
+                    "sizes": self._sizes(),
+                },
             },
         )
 
@@ -355,6 +359,8 @@ class BlockCDSK(LandmarkEstimator):
     >>> bool((model.labels_ == other.labels_).all())
     True
     """
+
+    _reported_as = "BlockCDSK"
 
     labels_: NDArray[np.int64]
 

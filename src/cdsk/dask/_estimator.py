@@ -69,6 +69,8 @@ class CDSK(LandmarkEstimator):
 
     labels_: da.Array
 
+    _reported_as = "dask.CDSK"
+
     def __init__(
         self,
         n_clusters: int = 8,
