@@ -105,6 +105,8 @@ def as_source(X: Any, once: bool = False) -> Source:
             return Source(lambda: iter(X), True)
     if hasattr(X, "get_fragments"):  # a dataset of pyarrow
         return Source(lambda: _row_groups(X), True)
+    if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):
+        X = np.asarray(X)
     if hasattr(X, "shape") and hasattr(X, "__getitem__"):
         n_rows = int(X.shape[0]) if len(X.shape) == 2 else None
         return Source(lambda: iter([X]), False, n_rows)

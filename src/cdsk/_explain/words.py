@@ -31,10 +31,7 @@ _GIVEN_BY = {
 
 def describe(facts):
     """Text of a report."""
-    lines = (
-        [] if facts["blocks"] is None else _blocks(facts["estimator"], facts["blocks"])
-    )
-    lines += [headline(facts), ""]
+    lines = [*_blocks(facts), headline(facts), ""]
     for title, paragraphs in SECTIONS.items():
         lines += _section(title, paragraphs(facts))
     return "\n".join(lines)
