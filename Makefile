@@ -9,7 +9,7 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-paper asv \
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask bench-paper asv \
     bench-check docs sdist clean
 .DELETE_ON_ERROR:
 
@@ -59,6 +59,9 @@ bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 
 bench-large: $(VENV)/tools  ## large fits beside their peers, to docs/results (two hours)
 	$(BIN)/python -m benchmarks.large $(ARGS)
 
+bench-dask: $(VENV)/tools  ## cdsk.dask on workers of this machine (an hour; ARGS="--sizes 100000")
+	$(BIN)/python -m benchmarks.dask --out docs/results $(ARGS)
+
 # ARGS="--data DATA": a folder of the paper's sets. A run that was stopped goes on.
 bench-paper: $(VENV)/tools  ## the paper's tables, to build/paper (hours)
 	$(BIN)/python -m benchmarks.paper $(ARGS)
@@ -73,6 +76,7 @@ bench-check: $(VENV)/tools  ## the benchmarks still run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
 	$(BIN)/python -m benchmarks.peers.compare --quick --out build/bench-check
 	$(BIN)/python -m benchmarks.large --quick --out build/bench-check $(ARGS)
+	$(BIN)/python -m benchmarks.dask --quick --out build/bench-check
 
 # The gallery runs its programs, but only those that changed since.
 docs: $(VENV)/docs  ## the documentation as pages in build/docs; warnings are errors

@@ -20,6 +20,8 @@ MAY_IMPORT = {
     "_steps": {"_kernels", "_linalg", "_steps"},
     "_choices": {"_choices", "_kernels", "_linalg", "_steps"},
     "_blocks": {"_blocks", "_choices", "_explain", "_kernels", "_linalg", "_steps"},
+    # who makes the passes of _blocks, and nothing else of them
+    "dask": {"_blocks"},
     "_explain": {"_explain"},
     # rivals use what is below the choices of CDSK
     "baselines": {"_kernels", "_linalg", "_steps"},
@@ -50,6 +52,16 @@ def test_stages_import_from_those_below(folder):
                 stage = node.module.split(".")[1]
                 known = not (PACKAGE / stage).is_dir() or stage in MAY_IMPORT[folder]
                 assert known, f"{name(path)} imports {node.module}"
+
+
+def test_dask_is_imported_in_its_folder_only():
+    pattern = r"^\s*(?:import|from) (?:dask|distributed)\b"
+    users = {
+        path.parent.name
+        for path in PACKAGE.rglob("*.py")
+        if re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert users == {"dask"}
 
 
 @pytest.mark.parametrize("folder", ["_explain", "plot"])

@@ -70,7 +70,7 @@ def test_same_bits_for_any_blocks_and_threads(blobs, fitted, places, n_threads):
 def test_same_bits_for_any_size_of_parts(blobs, fitted, rows, monkeypatch):
     X = blobs[0][:100] if rows == 1 else blobs[0]
     expected = fitted if rows > 1 else clone(fitted).fit(X)
-    monkeypatch.setattr("cdsk._blocks.estimator.rows_for", lambda work: rows)
+    monkeypatch.setattr("cdsk._blocks.passes.rows_for", lambda work: rows)
     monkeypatch.setattr("cdsk._blocks.sources._PART_ROWS", rows)
     model = clone(fitted).fit(X)
     for a, b in zip(state(model), state(expected), strict=True):
@@ -105,6 +105,8 @@ def test_brute_force(blobs, fitted):
     assert clear.mean() > 0.95
     assert (model.labels_ == votes.argmax(axis=1))[clear].all()
     np.testing.assert_allclose(model.predict_proba(X), votes / ONE, atol=1e-3)
+    places = Z @ inner.embedding_ / Z.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.transform(X), places, atol=1e-3)
     precomputed = CDSK(5, kernel="precomputed", psd=True, random_state=0).fit(G)
     assert adjusted_rand_score(precomputed.labels_, inner.labels_) > 0.95
 

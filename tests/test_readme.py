@@ -12,12 +12,23 @@ import pytest
 
 TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text(encoding="utf-8")
+DISTRIBUTED = (TOP / "docs" / "distributed.md").read_text(encoding="utf-8")
 # as an index gets it
 DESCRIPTION = metadata("cdsk")["Description"]
 
 
-@pytest.mark.parametrize("text", [README, DESCRIPTION], ids=["README", "description"])
-def test_example_prints_what_is_said(text):
+# dask's Parquet files by a newer pandas
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize(
+    "text",
+    [README, DISTRIBUTED, DESCRIPTION],
+    ids=["README", "distributed", "description"],
+)
+def test_example_prints_what_is_said(text, tmp_path, monkeypatch):
+    if text is DISTRIBUTED:
+        pytest.importorskip("dask.dataframe", reason="dask is not installed")
+        pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", text, flags=re.DOTALL)
     assert blocks
     for code, expected in blocks:
@@ -46,6 +57,7 @@ def test_metadata_for_an_index():
 @pytest.mark.parametrize(
     "module",
     [
+        "_blocks.estimator",
         "_choices.n_clusters",
         "_estimator",
         "_kernels.gaussian",
@@ -53,6 +65,7 @@ def test_metadata_for_an_index():
         "_select_lambda",
         "_steps.start",
         "_steps.qp",
+        "dask._estimator",
         "plot._overview",
         "plot._scatter",
         "theory._bound",
@@ -63,6 +76,8 @@ def test_metadata_for_an_index():
     ],
 )
 def test_examples_of_docstrings(module):
+    if module.startswith("dask"):
+        pytest.importorskip("distributed", reason="distributed is not installed")
     module = importlib.import_module(f"cdsk.{module}")
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -140,7 +140,7 @@ def test_what_else_works_for_sparse_points(few, options):
     assert adjusted_rand_score(model.labels_, topic) > 0.8
     assert model.predict_proba(X[:5]).shape == (5, model.n_clusters_)
     assert np.isfinite(model.transform(X)).all()
-    assert "300 points of 200 features" in model.report()
+    assert "300 points of 200 features" in str(model.report())
 
 
 def test_explanations_of_a_fit_of_sparse_points(few):

@@ -54,6 +54,7 @@ def in_blocks(X: Floats) -> None:
     assert_type(model.predict(X), Labels)
     assert_type(model.predict_proba(X), Floats)
     assert_type(model.decision_function(X), Floats)
+    assert_type(model.transform(X), Floats)
 
 
 def parts(X: Floats) -> None:

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The order of the passes over blocks (tests/test_blocks_estimator.py)."""
 
-import math
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._blocks.candidates import FACTORS, LandmarkGraph, votes_of_block
-from cdsk._blocks.gram import check_rows, gram_of_block, merge_grams
-from cdsk._blocks.landmarks import WAYS, decide
-from cdsk._blocks.passes import in_order, rows_for
-from cdsk._blocks.sample import merge_samples, sample_block
+from cdsk._blocks.candidates import FACTORS, LandmarkGraph
+from cdsk._blocks.gram import check_rows
+from cdsk._blocks.judge import Judge
+from cdsk._blocks.landmarks import WAYS
+from cdsk._blocks.passes import ThreadPasses
 from cdsk._blocks.sources import as_source
 from cdsk._choices.partition import Choice
 from cdsk._choices.representation import Representation, check_representation
@@ -24,7 +22,6 @@ from cdsk._parameters import check_parameters
 from cdsk._points import Points
 from cdsk._progress import Progress
 from cdsk._runtime import (
-    check_memory,
     one_thread_if_forked,
     said_in_words,
     unchanged_if_it_fails,
@@ -44,7 +41,7 @@ LANDMARKS, LANDMARKS_PER_CLUSTER, ROWS_PER_LANDMARK = 3000, 30, 2
 SAMPLE_PER_LANDMARK = 10
 
 # Stages of a fit, and about what part of its time each takes.
-_PARTS = {
+PARTS = {
     "sample": 0.05,
     "landmarks": 0.15,
     "similarities": 0.40,
@@ -100,7 +97,169 @@ class LandmarkCDSK(CDSK):
         return self._given
 
 
-class BlockCDSK(ClusterMixin, BaseEstimator):
+class LandmarkEstimator(TransformerMixin, ClusterMixin, BaseEstimator):
+    """Clustering by landmarks: all but who makes the passes over the rows."""
+
+    _reported_as: str  # name in reports
+
+    n_samples_: int
+    n_clusters_: int
+    landmarks_: NDArray[np.float64]
+    landmark_masses_: NDArray[np.int64]
+    landmark_model_: CDSK
+    representation_: Representation
+    choice_: Choice
+    lam_: float
+    n_iter_: int
+    converged_: bool
+    params_: dict[str, Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_landmarks: int | None = None,
+        sample_size: int | None = None,
+        landmarks: str = "kmeans",
+        representation: str = "auto",
+        n_components: int | None = None,
+        lam: float = 0.2,
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        qp_tol: float = 1e-4,
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_landmarks = n_landmarks
+        self.sample_size = sample_size
+        self.landmarks = landmarks
+        self.representation = representation
+        self.n_components = n_components
+        self.lam = lam
+        self.max_iter = max_iter
+        self.tol = tol
+        self.qp_tol = qp_tol
+        self.assign_labels = assign_labels
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def report(self) -> Report:
+        """Summary of the fit: of the rows, and of the fit of the landmarks.
+
+        Returns
+        -------
+        report : Report
+            As that of ``CDSK``; its rows are the landmarks.
+        """
+        check_is_fitted(self, "landmarks_")
+        raw = self.representation_.name == "raw"
+        return report_of(
+            self.landmark_model_,
+            self.landmarks_ if raw else None,
+            getattr(self, "feature_names_in_", None) if raw else None,
+            row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
+            owner={
+                "estimator": self._reported_as,
+                "blocks": {
+                    "n_rows": self.n_samples_,
+                    "n_features": self.n_features_in_,
+                    "representation": self.representation_.view,
+                    "n_landmarks": len(self.landmarks_),
+                    "sizes": self._sizes(),
+                },
+            },
+        )
+
+    def _sizes(self):
+        """Rows of every cluster, or None if nobody has counted them."""
+        return None
+
+    def _check_parameters(self):
+        """The estimator of the landmarks, its parameters checked, and ours."""
+        if self.n_clusters == "auto":
+            raise ValueError(
+                "n_clusters must be an integer of at least 1; got 'auto', for which "
+                "all rows are needed at once. suggest_n_clusters counts the clusters "
+                "of a sample."
+            )
+        check_integer(self.n_clusters, "n_clusters", 1)
+        check_number(self.lam, "lam", above=0, at_most=1)
+        for name in ("n_landmarks", "sample_size"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            check_integer(value, name, 2)
+            if value < self.n_clusters:
+                raise ValueError(
+                    f"{name} must be at least n_clusters={self.n_clusters}; got "
+                    f"{value}."
+                )
+        check_choice(self.landmarks, "landmarks", WAYS)
+        check_representation(self.representation, self.n_components)
+        same = "lam max_iter tol qp_tol assign_labels n_init n_threads verbose"
+        inner = LandmarkCDSK(
+            self.n_clusters,
+            representation="raw",
+            **{name: getattr(self, name) for name in same.split()},
+        )
+        check_parameters(inner)
+        return inner
+
+    def _fit(self, passes, inner, progress):
+        rng = check_random_state(self.random_state)
+        progress.stage("sample")
+        sample = passes.sample(rng.randint(2**31 - 1), self._size_of_sample)
+        n = self.n_samples_ = passes.n_rows
+        if n < 2:
+            raise ValueError(f"X must have at least 2 rows; got n_samples={n}.")
+        check_n_clusters(self.n_clusters, n)
+        check_rows(n)
+
+        progress.stage("landmarks")
+        representation, landmarks, rng = passes.decide(
+            sample,
+            rng,
+            n_clusters=self.n_clusters,
+            m=self._most_landmarks(n),
+            how=self.landmarks,
+            view=self.representation,
+            n_components=self.n_components,
+        )
+        progress.stage("similarities")
+        gram = passes.gram(FACTORS, progress.share)
+
+        inner.fit_landmarks(landmarks, gram, rng, progress)
+        progress.stage("labels")
+        self.n_clusters_ = int(self.n_clusters)
+        self.landmarks_ = landmarks.points
+        self.landmark_masses_ = gram.counts
+        self.landmark_model_ = inner
+        self.representation_ = representation
+        self.choice_ = inner.choice_
+        self.lam_ = inner.lam_
+        self.n_iter_ = inner.n_iter_
+        self.converged_ = inner.converged_
+        self.params_ = self.get_params(deep=False)
+        self._judge = Judge(representation, inner._votes, inner.embedding_)
+        self.labels_ = passes.labels(self._judge, progress.share)
+        return self
+
+    def _most_landmarks(self, n):
+        return self.n_landmarks or default_landmarks(n, self.n_clusters)
+
+    def _size_of_sample(self, n):
+        return self.sample_size or SAMPLE_PER_LANDMARK * self._most_landmarks(n)
+
+
+class BlockCDSK(LandmarkEstimator):
     """CDSK of data that are gone through in blocks of rows, by landmarks.
 
     For more rows than there is memory for, or time: every row is compared with some
@@ -201,55 +360,9 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
     True
     """
 
-    labels_: NDArray[np.int64]
-    n_samples_: int
-    n_clusters_: int
-    landmarks_: NDArray[np.float64]
-    landmark_masses_: NDArray[np.int64]
-    landmark_model_: CDSK
-    representation_: Representation
-    choice_: Choice
-    lam_: float
-    n_iter_: int
-    converged_: bool
-    params_: dict[str, Any]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    _reported_as = "BlockCDSK"
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_landmarks: int | None = None,
-        sample_size: int | None = None,
-        landmarks: str = "kmeans",
-        representation: str = "auto",
-        n_components: int | None = None,
-        lam: float = 0.2,
-        max_iter: int = 20,
-        tol: float = 1e-4,
-        qp_tol: float = 1e-4,
-        assign_labels: str = "kmeans",
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        n_threads: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_landmarks = n_landmarks
-        self.sample_size = sample_size
-        self.landmarks = landmarks
-        self.representation = representation
-        self.n_components = n_components
-        self.lam = lam
-        self.max_iter = max_iter
-        self.tol = tol
-        self.qp_tol = qp_tol
-        self.assign_labels = assign_labels
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.verbose = verbose
+    labels_: NDArray[np.int64]
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Cluster the rows of X.
@@ -275,8 +388,8 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
             said_in_words("A fit of blocks"),
         ):
             inner = self._check_parameters()
-            with Progress(self.verbose, _PARTS) as progress:
-                return self._fit(as_source(X), inner, progress)
+            with Progress(self.verbose, PARTS) as progress:
+                return self._fit(self._passes(as_source(X), True), inner, progress)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Cluster of new rows: the one with the largest votes of the landmarks near.
@@ -290,7 +403,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_new,)
         """
-        return self._from_votes(X, _label)
+        return self._judged(X, "labels")
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of the votes of the landmarks for every cluster.
@@ -305,7 +418,7 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         log_votes : ndarray of shape (n_new, n_clusters)
             -inf for a cluster none of whose landmarks is near.
         """
-        return self._from_votes(X, _as_they_are)
+        return self._judged(X, "log_votes")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Share of every cluster in the votes.
@@ -320,207 +433,37 @@ class BlockCDSK(ClusterMixin, BaseEstimator):
         shares : ndarray of shape (n_new, n_clusters)
             Rows sum to 1. They are no calibrated probabilities.
         """
-        return self._from_votes(X, _shares)
+        return self._judged(X, "shares")
 
-    def report(self) -> Report:
-        """Summary of the fit: of the rows, and of the fit of the landmarks.
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Rows in the embedding of the landmarks: the mean of those near.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``predict``.
 
         Returns
         -------
-        report : Report
-            As that of ``CDSK``; its rows are the landmarks.
+        coordinates : ndarray of shape (n_new, n_clusters)
         """
-        check_is_fitted(self, "labels_")
-        raw = self.representation_.name == "raw"
-        return report_of(
-            self.landmark_model_,
-            self.landmarks_ if raw else None,
-            getattr(self, "feature_names_in_", None) if raw else None,
-            row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
-            blocks={
-                "n_rows": self.n_samples_,
-                "n_features": self.n_features_in_,
-                "representation": self.representation_.view,
-                "n_landmarks": len(self.landmarks_),
-                "sizes": np.bincount(self.labels_, minlength=self.n_clusters_).tolist(),
-            },
-        )
+        return self._judged(X, "coordinates")
 
-    def _check_parameters(self):
-        """The estimator of the landmarks, its parameters checked, and ours."""
-        if self.n_clusters == "auto":
-            raise ValueError(
-                "n_clusters must be an integer of at least 1; got 'auto', for which "
-                "all rows are needed at once. suggest_n_clusters counts the clusters "
-                "of a sample."
-            )
-        check_integer(self.n_clusters, "n_clusters", 1)
-        check_number(self.lam, "lam", above=0, at_most=1)
-        for name in ("n_landmarks", "sample_size"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            check_integer(value, name, 2)
-            if value < self.n_clusters:
-                raise ValueError(
-                    f"{name} must be at least n_clusters={self.n_clusters}; got "
-                    f"{value}."
-                )
-        check_choice(self.landmarks, "landmarks", WAYS)
-        check_representation(self.representation, self.n_components)
-        same = "lam max_iter tol qp_tol assign_labels n_init n_threads verbose"
-        inner = LandmarkCDSK(
-            self.n_clusters,
-            representation="raw",
-            **{name: getattr(self, name) for name in same.split()},
-        )
-        check_parameters(inner)
-        return inner
+    def _sizes(self):
+        return np.bincount(self.labels_, minlength=self.n_clusters_).tolist()
 
-    def _fit(self, source, inner, progress):
-        rng = check_random_state(self.random_state)
-        n_threads = resolve_n_threads(self.n_threads)
-        progress.stage("sample")
-        sample = self._sample(source, rng.randint(2**31 - 1), n_threads)
-        n = self.n_samples_ = sample.n_rows
-        if n < 2:
-            raise ValueError(f"X must have at least 2 rows; got n_samples={n}.")
-        check_n_clusters(self.n_clusters, n)
-        check_rows(n)
-        m = self.n_landmarks or default_landmarks(n, self.n_clusters)
-        sample = sample.first(self.sample_size or SAMPLE_PER_LANDMARK * m)
+    def _passes(self, source, reset):
+        def meet(rows):
+            nonlocal reset
+            validate_data(self, rows, reset=reset, skip_check_array=True)
+            reset = False
+            return self.n_features_in_
 
-        progress.stage("landmarks")
-        representation, landmarks = decide(
-            *(sample.points, self.n_clusters, m, self.landmarks),
-            *(self.representation, self.n_components, rng, n_threads),
-        )
-        progress.stage("similarities")
-        gram = self._gram(source, representation, landmarks, n, n_threads, progress)
-
-        inner.fit_landmarks(landmarks, gram, rng, progress)
-        progress.stage("labels")
-        self.n_clusters_ = int(self.n_clusters)
-        self.landmarks_ = landmarks.points
-        self.landmark_masses_ = gram.counts
-        self.landmark_model_ = inner
-        self.representation_ = representation
-        self.choice_ = inner.choice_
-        self.lam_ = inner.lam_
-        self.n_iter_ = inner.n_iter_
-        self.converged_ = inner.converged_
-        self.params_ = self.get_params(deep=False)
-        self._votes = inner._votes
-        self.labels_ = self._votes_of(source, _label, n, progress.share)
-        return self
-
-    def _gram(self, source, representation, landmarks, n, n_threads, progress):
-        """The ``Gram`` of all n rows."""
-
-        def of_part(part):
-            block = part.checked(self.n_features_in_)
-            return gram_of_block(block, representation, landmarks, FACTORS)
-
-        gram = None
-        parts = source.parts(rows_for(landmarks.points.size))
-        for _, found in in_order(parts, of_part, n_threads):
-            gram = found if gram is None else merge_grams(gram, found)
-            progress.share(min(gram.n_rows / n, 1.0))
-        _check_same_rows(n, 0 if gram is None else gram.n_rows)
-        return gram
-
-    def _sample(self, source, seed, n_threads):
-        """The largest sample that any number of rows asks for."""
-        m = self.n_landmarks or default_landmarks(np.iinfo(int).max, self.n_clusters)
-        size = self.sample_size or SAMPLE_PER_LANDMARK * m
-        sample, below = None, None
-
-        def parts():
-            for part in source.parts():
-                if part.first == 0:
-                    validate_data(self, part.rows, reset=True, skip_check_array=True)
-                    n_bytes = 16 * size * self.n_features_in_
-                    advice = "Use a smaller sample_size."
-                    check_memory(n_bytes, "The sample", advice)
-                yield part
-
-        def function(part):
-            rows = part.checked(self.n_features_in_)
-            return sample_block(rows, part.first, seed, size, below)
-
-        for _, found in in_order(parts(), function, n_threads):
-            sample = found if sample is None else merge_samples(sample, found, size)
-            if len(sample.keys) == size:
-                below = sample.keys[-1]
-        if sample is None:
-            raise ValueError("X must have at least 2 rows; got n_samples=0.")
-        return sample
+        return ThreadPasses(source, meet, resolve_n_threads(self.n_threads))
 
     @said_in_words("Voting for so many rows")
-    def _from_votes(self, X, function):
+    def _judged(self, X, what):
         check_is_fitted(self, "labels_")
         with one_thread_if_forked():
-            source = as_source(X, once=True)
-            return self._votes_of(source, function, source.n_rows)
-
-    def _votes_of(self, source, function, n=None, progress=None):
-        """``function`` of the log votes for n rows, as many as there are if None.
-
-        Nothing is made of all rows but the result.
-        """
-        n_threads = resolve_n_threads(self.n_threads)
-        rows = rows_for(self.landmarks_.size)
-        found, pieces, seen = None, [], 0
-
-        def parts():
-            for part in source.parts(rows):
-                if part.first == 0:
-                    validate_data(self, part.rows, reset=False, skip_check_array=True)
-                yield part
-
-        def of_part(part):
-            block = part.checked(self.n_features_in_)
-            return function(votes_of_block(block, self.representation_, self._votes))
-
-        for part, values in in_order(parts(), of_part, n_threads):
-            if n is None:
-                pieces.append(values)
-                continue
-            if found is None:
-                shape = n, *values.shape[1:]
-                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
-                found = np.empty(shape, dtype=values.dtype)
-            end = part.first + len(values)
-            if end > n:
-                _check_same_rows(n, end)
-            found[part.first : end] = values
-            seen = end
-            if progress is not None:
-                progress(seen / n)
-        if n is None:
-            found = np.concatenate(pieces) if pieces else None
-        else:
-            _check_same_rows(n, seen)
-        if found is None:
-            raise ValueError("X must have at least one row; got 0.")
-        return found
-
-
-def _check_same_rows(n, seen):
-    if seen != n:
-        raise ValueError(
-            "X must give the same blocks every time it is gone through; got "
-            f"{n} rows at first and {seen} later."
-        )
-
-
-def _label(log_votes):
-    return np.argmax(log_votes, axis=1)
-
-
-def _as_they_are(log_votes):
-    return log_votes
-
-
-def _shares(log_votes):
-    return np.exp(log_votes - logsumexp(log_votes, axis=1, keepdims=True))
+            passes = self._passes(as_source(X, once=True), False)
+            return passes.judged(self._judge, what)

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A function of parts of X, on several threads (tests/test_blocks_passes.py).
+"""The passes over the rows of X (tests/test_blocks_passes.py).
 
-Parts are read by the calling thread, one after the other, and no more of them than
-twice the threads are under way. They are so small that Ctrl-C, which the calling thread
-alone hears, waits for nothing longer than a fraction of a second.
+Each is a function of parts of X. Parts are read by the calling thread, one after the
+other, and no more of them than twice the threads are under way. They are so small that
+Ctrl-C, which the calling thread alone hears, waits for nothing longer than a fraction
+of a second.
 """
 
+import math
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+
+from cdsk._blocks.gram import gram_of_block, merge_grams
+from cdsk._blocks.landmarks import decide
+from cdsk._blocks.sample import merge_samples, sample_block
+from cdsk._runtime import check_memory
 
 # Products of numbers that a part may take: a few tenths of a second.
 _WORK = 2**29
@@ -39,3 +49,147 @@ def in_order(parts, function, n_threads):
             yield done, future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def sample_of(parts, n_features, seed, size, below=None, n_threads=1):
+    """The ``Sample`` of all parts, of keys ``below`` it; None if there are no rows."""
+    sample = None
+
+    def of_part(part):
+        return sample_block(part.checked(n_features), part.first, seed, size, below)
+
+    for _, found in in_order(parts, of_part, n_threads):
+        sample = found if sample is None else merge_samples(sample, found, size)
+        if len(sample.keys) == size:
+            below = sample.keys[-1]
+    return sample
+
+
+def gram_of(parts, n_features, view, factors, n_threads=1, told=None):
+    """The ``Gram`` of all parts; None if there are no rows.
+
+    ``view`` is what ``decide`` gave, ``told`` is called with the rows that were seen.
+    """
+    gram = None
+    representation, landmarks = view
+
+    def of_part(part):
+        block = part.checked(n_features)
+        return gram_of_block(block, representation, landmarks, factors)
+
+    for _, found in in_order(parts, of_part, n_threads):
+        gram = found if gram is None else merge_grams(gram, found)
+        if told is not None:
+            told(gram.n_rows)
+    return gram
+
+
+def judged(parts, n_features, judge, what, n_threads=1):
+    """Yield (part, what a ``Judge`` says of its rows)."""
+
+    def of_part(part):
+        return getattr(judge, what)(part.checked(n_features))
+
+    return in_order(parts, of_part, n_threads)
+
+
+class Passes(Protocol):
+    """What a fit asks for, in this order."""
+
+    # rows of X, known after the sample at the latest
+    n_rows: int
+
+    def sample(self, seed, size_for) -> Any:
+        """The sample of ``size_for(n_rows)`` rows, wherever it is."""
+
+    def decide(self, sample, rng, **how) -> Any:
+        """What ``decide`` gives of it, and the random numbers after that."""
+
+    def gram(self, factors, told) -> Any:
+        """The ``Gram`` of all rows; ``told`` is called with the share that is done."""
+
+    def labels(self, judge, told) -> Any:
+        """The labels of all rows."""
+
+
+class ThreadPasses:
+    """The passes over a ``Source`` on threads of this process.
+
+    ``meet`` is called with the first rows, and gives the number of features.
+    """
+
+    def __init__(self, source, meet, n_threads):
+        self._source = source
+        self._meet = meet
+        self._n_threads = n_threads
+        self.n_rows = source.n_rows
+
+    def sample(self, seed, size_for):
+        size = size_for(np.iinfo(int).max)
+        parts, n_features = self._met()
+        n_bytes = 16 * size * n_features
+        check_memory(n_bytes, "The sample", "Use a smaller sample_size.")
+        sample = sample_of(parts, n_features, seed, size, None, self._n_threads)
+        self.n_rows = 0 if sample is None else sample.n_rows
+        return sample and sample.first(size_for(self.n_rows))
+
+    def decide(self, sample, rng, **how):
+        self._view = decide(sample.points, **how, rng=rng, n_threads=self._n_threads)
+        return *self._view, rng
+
+    def gram(self, factors, told):
+        n = self.n_rows
+        parts, n_features = self._met(self._view[1].points.size)
+
+        def seen(n_rows):
+            told(min(n_rows / n, 1.0))
+
+        gram = gram_of(parts, n_features, self._view, factors, self._n_threads, seen)
+        _check_same_rows(n, 0 if gram is None else gram.n_rows)
+        return gram
+
+    def labels(self, judge, told):
+        return self.judged(judge, "labels", told)
+
+    def judged(self, judge, what, told=None):
+        """What a ``Judge`` says of all rows: nothing else is made of all of them."""
+        n, found, pieces, seen = self.n_rows, None, [], 0
+        parts, n_features = self._met(judge.work_per_row)
+        for part, values in judged(parts, n_features, judge, what, self._n_threads):
+            if n is None:
+                pieces.append(values)
+                continue
+            if found is None:
+                shape = n, *values.shape[1:]
+                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
+                found = np.empty(shape, dtype=values.dtype)
+            end = part.first + len(values)
+            if end > n:
+                _check_same_rows(n, end)
+            found[part.first : end] = values
+            seen = end
+            if told is not None:
+                told(seen / n)
+        if n is None:
+            found = np.concatenate(pieces) if pieces else None
+        else:
+            _check_same_rows(n, seen)
+        if found is None:
+            raise ValueError("X must have at least one row; got 0.")
+        return found
+
+    def _met(self, work_per_row=0):
+        """The parts of X, and how many features they have."""
+        parts = self._source.parts(rows_for(work_per_row))
+        first = next(parts, None)
+        if first is None:
+            return iter(()), 0
+        return chain([first], parts), self._meet(first.rows)
+
+
+def _check_same_rows(n, seen):
+    if seen != n:
+        raise ValueError(
+            "X must give the same blocks every time it is gone through; got "
+            f"{n} rows at first and {seen} later."
+        )

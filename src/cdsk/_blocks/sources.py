@@ -72,13 +72,15 @@ class Source:
         # how many there are, where that is known before all were seen
         self.n_rows = n_rows
 
-    def parts(self, rows=_PART_ROWS) -> Iterator[Part]:
-        """Parts of so many rows at most, in order."""
-        first = 0
+    def parts(self, rows=_PART_ROWS, first=0, first_piece=0) -> Iterator[Part]:
+        """Parts of so many rows at most, in order.
+
+        ``first`` and ``first_piece`` are the numbers of the first row and piece.
+        """
         pieces = self._pieces()
         # a generator is closed, and with it what it has open, wherever the pass ends
         with closing(pieces) if hasattr(pieces, "close") else nullcontext():
-            for number, piece in enumerate(pieces):
+            for number, piece in enumerate(pieces, first_piece):
                 piece = _as_piece(piece, number, self._many)
                 n, d = piece.shape
                 step = max(1, min(rows, _PART_ROWS, _PART_NUMBERS // max(d, 1)))
@@ -103,6 +105,8 @@ def as_source(X: Any, once: bool = False) -> Source:
             return Source(lambda: iter(X), True)
     if hasattr(X, "get_fragments"):  # a dataset of pyarrow
         return Source(lambda: _row_groups(X), True)
+    if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):
+        X = np.asarray(X)
     if hasattr(X, "shape") and hasattr(X, "__getitem__"):
         n_rows = int(X.shape[0]) if len(X.shape) == 2 else None
         return Source(lambda: iter([X]), False, n_rows)

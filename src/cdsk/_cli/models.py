@@ -16,6 +16,7 @@ TRUSTED = (
     "cdsk._blocks.candidates.LandmarkVotes",
     "cdsk._blocks.estimator.BlockCDSK",
     "cdsk._blocks.estimator.LandmarkCDSK",
+    "cdsk._blocks.judge.Judge",
     "cdsk._blocks.landmarks.Landmarks",
     "cdsk._choices.candidates.FullGaussian",
     "cdsk._choices.candidates.LowRankGaussian",

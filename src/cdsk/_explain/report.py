@@ -71,14 +71,16 @@ class Report:
         return make_page(self._facts, self._drawing)
 
 
-def report_of(model, X=None, feature_names=None, row_names=None, blocks=None):
-    """The ``Report`` of a fitted CDSK; ``blocks`` says whose landmarks it clustered."""
+def report_of(model, X=None, feature_names=None, row_names=None, owner=None):
+    """The ``Report`` of a fitted CDSK.
+
+    ``owner`` replaces facts if it clustered the landmarks of another estimator.
+    """
     n_rows = len(model.labels_)
     known = getattr(model, "feature_names_in_", None)
     table = Table(X, n_rows, feature_names, row_names, known)
     facts = find_facts(model)
-    if blocks is not None:
-        facts.update(estimator="BlockCDSK", blocks=blocks)
+    facts |= owner or {}
     rows = drawn_rows(named_rows(facts), n_rows)
     add_rows(facts, model, table, rows)
     columns = [feature["column"] for feature in facts["features"]["shown"]]

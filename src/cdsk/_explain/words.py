@@ -31,8 +31,7 @@ _GIVEN_BY = {
 
 def describe(facts):
     """Text of a report."""
-    lines = [] if facts["blocks"] is None else _blocks(facts["blocks"])
-    lines += [headline(facts), ""]
+    lines = [*_blocks(facts), headline(facts), ""]
     for title, paragraphs in SECTIONS.items():
         lines += _section(title, paragraphs(facts))
     return "\n".join(lines)
@@ -50,12 +49,18 @@ def least_confident(found, most):
     return [found[y] for y in np.sort(np.argsort(confidence, kind="stable")[:most])]
 
 
-def _blocks(blocks):
-    sizes = " ".join(map(str, blocks["sizes"]))
+def _blocks(facts):
+    blocks, sizes = facts["blocks"], []
+    if blocks is None:
+        return []
+    if blocks["sizes"] is not None:
+        sizes = f"Rows of the clusters: {' '.join(map(str, blocks['sizes']))}"
+        sizes = textwrap.wrap(sizes, WIDTH)
     return [
-        f"BlockCDSK: {blocks['n_rows']} rows of {blocks['n_features']} features "
+        f"{facts['estimator']}: {blocks['n_rows']} rows of {blocks['n_features']} "
+        "features "
         f"({blocks['representation']}), through {blocks['n_landmarks']} landmarks",
-        *textwrap.wrap(f"Rows of the clusters: {sizes}", WIDTH),
+        *sizes,
         "",
         "Landmarks, each counted for the rows that it is the nearest of:",
     ]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The passes of a fit over a dask array (tests/test_dask_estimator.py)."""
+
+import math
+from functools import partial
+
+import dask
+import dask.array as da
+import numpy as np
+from dask import delayed
+from dask.base import tokenize
+
+from cdsk._blocks.gram import merge_grams
+from cdsk._blocks.sample import merge_samples
+from cdsk.dask._tasks import (
+    decide_on,
+    gram_of_block,
+    judge_block,
+    length_of_block,
+    new_key,
+    over_blocks,
+    sample_of_block,
+)
+
+
+def as_rows(X):
+    """A dask array whose chunks are whole rows."""
+    if hasattr(X, "to_dask_array"):
+        # tuned, a file of which some columns are read would be put with the next one
+        with dask.config.set({"optimization.tune.active": False}):
+            X = X.to_dask_array()
+    if not isinstance(X, da.Array):
+        raise ValueError(
+            "X must be a dask array or a dask DataFrame; got "
+            f"{type(X).__module__}.{type(X).__name__}. Use dask.array.from_array, or "
+            "cdsk.BlockCDSK for data on one machine."
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must be 2-dimensional, rows by columns; got shape {X.shape}."
+        )
+    if math.isnan(X.shape[1]):
+        raise ValueError(f"X must have a known number of columns; got {X.shape[1]}.")
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+def judged_lazily(X, judge, what):
+    """What a ``Judge`` says of the rows of X, in the chunks of X."""
+    none = judge.none(what)
+    columns = none.shape[1] if none.ndim == 2 else 1
+    found = X.map_blocks(
+        judge_block,
+        name=f"cdsk-{what}-{tokenize(X, judge)}",
+        chunks=(X.chunks[0], (columns,)),
+        meta=none.reshape(0, columns),
+        n_features=X.shape[1],
+        judge=delayed(judge, pure=True, traverse=False),
+        what=what,
+    )
+    # an axis that map_blocks drops costs a copy of every block
+    return found if none.ndim == 2 else found[:, 0]
+
+
+class DaskPasses:
+    """The passes over X, by a runner: ``Local`` or ``Cluster``."""
+
+    def __init__(self, X, runner, told):
+        self._runner = runner
+        self._told = told
+        self._X = self._counted(X)
+        self.n_rows = self._X.shape[0]
+
+    def sample(self, seed, size_for):
+        size = size_for(self.n_rows)
+        below = _above_smallest(size, self.n_rows)
+        sample = self._sample(seed, size, below)
+        if below is not None and self._size(sample) < size:
+            sample = self._sample(seed, size, None)
+        return sample
+
+    def decide(self, sample, rng, **how):
+        name = new_key("landmarks")
+        task = delayed(decide_on)(sample, rng, how, dask_key_name=name)
+        self._decided = self._runner.everywhere(task)
+        return self._runner.value(self._decided)
+
+    def gram(self, factors, told):
+        grams = over_blocks(
+            *(self._X, gram_of_block, "similarities"),
+            decided=self._decided,
+            factors=factors,
+        )
+        return self._runner.value(self._runner.merged(grams, merge_grams, told))
+
+    def labels(self, judge, told):
+        return judged_lazily(self._X, judge, "labels")
+
+    def _sample(self, seed, size, below):
+        samples = over_blocks(
+            *(self._X, sample_of_block, "sample"), seed=seed, size=size, below=below
+        )
+        merge = partial(merge_samples, size=size)
+        return self._runner.merged(samples, merge, self._told)
+
+    def _size(self, sample):
+        return self._runner.value(
+            delayed(_length)(sample, dask_key_name=new_key("size"))
+        )
+
+    def _counted(self, X):
+        """X with known chunks, which takes a pass if they are not."""
+        if not math.isnan(X.shape[0]):
+            return X
+        lengths = self._runner.value(over_blocks(X, length_of_block, "count"))
+        rows = tuple(map(int, lengths[:, 0]))
+        return da.Array(X.dask, X.name, (rows, X.chunks[1]), meta=X)
+
+
+def _length(sample):
+    return 0 if sample is None else len(sample.keys)
+
+
+def _above_smallest(size, n):
+    """A key that is larger than the ``size`` smallest of n, as good as certainly."""
+    share = (size + 6 * math.sqrt(size) + 20) / max(n, 1)
+    return np.uint64(share * 2.0**64) if share < 1 else None

@@ -1,0 +1,304 @@
+"""cdsk.dask.CDSK by the schedulers of dask itself: the bits of BlockCDSK, lazily."""
+
+import importlib
+import pickle
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+from cdsk import BlockCDSK
+from cdsk._blocks.sample import keys_of_rows
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+da = pytest.importorskip("dask.array", reason="dask.array is not installed")
+pytest.importorskip("distributed", reason="distributed is not installed")
+recorded = importlib.import_module("dask_rows").recorded
+CDSK = importlib.import_module("cdsk.dask").CDSK
+
+HOW = {"n_clusters": 5, "n_landmarks": 100, "random_state": 0, "n_threads": 1}
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_blobs(600, 4, centers=5, cluster_std=1.5, random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def expected(X):
+    return BlockCDSK(**HOW).fit(X)
+
+
+def model(**parameters):
+    return CDSK(**(HOW | parameters))
+
+
+def assert_same_bits(found, expected, X):
+    for name in ("landmarks_", "landmark_masses_"):
+        assert (getattr(found, name) == getattr(expected, name)).all()
+    for name in ("weights_", "embedding_", "labels_"):
+        a, b = found.landmark_model_, expected.landmark_model_
+        assert (getattr(a, name) == getattr(b, name)).all()
+    labels = found.labels_.compute()
+    assert labels.dtype == expected.labels_.dtype
+    assert (labels == expected.labels_).all()
+    rows = da.from_array(X, chunks=(250, 3))
+    for name in ("predict", "predict_proba", "decision_function", "transform"):
+        a, b = getattr(found, name)(rows), getattr(expected, name)(X)
+        assert a.dtype == b.dtype
+        assert (a.compute() == b).all()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "scheduler"),
+    [
+        ((600, 4), "threads"),
+        ((13, 4), "threads"),
+        (((1, 0, 299, 300), 4), "threads"),
+        ((200, (1, 3)), "synchronous"),
+    ],
+)
+def test_same_bits_for_any_blocks(X, expected, chunks, scheduler):
+    with dask.config.set(scheduler=scheduler):
+        found = model().fit(da.from_array(X, chunks=chunks))
+        assert_same_bits(found, expected, X)
+
+
+@pytest.mark.slow
+def test_same_bits_by_processes(X, expected):
+    pool = ProcessPoolExecutor(1, get_context("spawn"))
+    with pool, dask.config.set(scheduler="processes", pool=pool):
+        found = model().fit(da.from_array(X, chunks=(200, 4)))
+        assert (found.labels_.compute() == expected.labels_).all()
+
+
+def test_float32(X):
+    X = X.astype(np.float32)
+    expected = BlockCDSK(**HOW).fit(X)
+    assert_same_bits(model().fit(da.from_array(X, chunks=(99, 4))), expected, X)
+
+
+def test_data_frames(X, expected):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    found = model().fit(frames.from_pandas(table, npartitions=4))
+    assert list(found.feature_names_in_) == list("abcd")
+    assert found.labels_.chunks == ((150, 150, 150, 150),)
+    labels = found.predict(frames.from_pandas(table, npartitions=3)).compute()
+    assert (labels == expected.labels_).all()
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frames.from_pandas(table[list("bacd")], npartitions=3))
+    labelled = frames.from_pandas(table, npartitions=4).assign(cluster=found.labels_)
+    assert (labelled.compute()["cluster"] == expected.labels_).all()
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, by dask
+def test_partitions_of_files_are_kept(X, expected, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    table = pandas.DataFrame(X, columns=list("abcd")).assign(e=1, f=2, g=3, h=4)
+    frames.from_pandas(table, npartitions=6).to_parquet(tmp_path / "files")
+    files = frames.read_parquet(tmp_path / "files")
+    found = model().fit(files[list("abcd")])
+    assert found.labels_.numblocks == (files.npartitions,) == (6,)
+    labelled = files.assign(cluster=found.labels_).compute()
+    assert (labelled["cluster"] == expected.labels_).all()
+    assert found.predict(files[list("abcd")]).numblocks == (6,)
+
+
+def test_chunks_of_unknown_sizes(X, tmp_path):
+    rows, reads = recorded(X, tmp_path, (100,) * 6)
+    some = rows[rows[:, 0] > 0]
+    kept = X[X[:, 0] > 0]
+    expected = BlockCDSK(**HOW).fit(kept)
+    found = model().fit(some)
+    # counted, sampled, compared: each time it is read twice for the mask, or once
+    assert max(reads()) in (3, 6)
+    assert np.isnan(some.shape[0])
+    assert found.labels_.shape == (len(kept),)
+    assert (found.labels_.compute() == expected.labels_).all()
+    lazily = found.predict(some)
+    assert np.isnan(lazily.shape[0])
+    assert (lazily.compute() == expected.labels_).all()
+
+
+def test_passes_over_the_data(X, expected, tmp_path):
+    rows, reads = recorded(X, tmp_path, (100, 150, 350))
+    found = model().fit(rows)
+    assert reads() == [2, 2, 2]
+    outputs = [
+        found.labels_,
+        found.predict(rows),
+        found.predict_proba(rows),
+        found.decision_function(rows),
+        found.transform(rows),
+    ]
+    assert reads() == [2, 2, 2]
+    for output in outputs:
+        assert output.chunks[0] == rows.chunks[0]
+        assert output.ndim == 1 or output.chunks[1] == (5,)
+    assert (outputs[0].blocks[1].compute() == expected.labels_[100:250]).all()
+    assert reads() == [2, 3, 2]
+
+
+def test_persisted_data_are_not_read_again(X, tmp_path):
+    rows, reads = recorded(X, tmp_path, (300, 300))
+    rows = rows.persist()
+    model().fit(rows).labels_.compute()
+    assert reads() == [1, 1]
+
+
+def test_a_bound_of_the_sample_that_is_too_low_is_noticed(X, expected, monkeypatch):
+    how = {"sample_size": 300}
+    expected = clone(expected).set_params(**how).fit(X)
+    asked = []
+
+    def too_low(size, n):
+        asked.append((size, n))
+        return np.uint64(2**62)
+
+    monkeypatch.setattr("cdsk.dask._passes._above_smallest", too_low)
+    found = model(**how).fit(da.from_array(X, chunks=(200, 4)))
+    assert asked == [(300, 600)]
+    assert (found.landmarks_ == expected.landmarks_).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bound_of_the_sample(seed):
+    _above_smallest = importlib.import_module("cdsk.dask._passes")._above_smallest
+    size, n = 500, 20_000
+    below = _above_smallest(size, n)
+    count = np.count_nonzero(keys_of_rows(seed, 0, n) < below)
+    assert size <= count < 2 * size
+    assert _above_smallest(size, size) is None
+    assert _above_smallest(1, 0) is None
+
+
+def with_block(block):
+    """600 x 4 in blocks of 200, the last of which is something else."""
+
+    def put(rows, block_info=None):
+        last = block_info[0]["chunk-location"][0] == 2
+        return block if last else rows
+
+    meta = np.empty((0, 4))
+    return da.ones((600, 4), chunks=(200, 4)).map_blocks(put, meta=meta)
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        (
+            np.where(np.arange(800).reshape(200, 4) == 41, np.nan, 1.0),
+            r"NaN at row 410, column 1 \(row 10 of block 2\)",
+        ),
+        (
+            np.where(np.arange(800).reshape(200, 4) == 0, -np.inf, 1.0),
+            r"infinity at row 400, column 0 \(row 0 of block 2\)",
+        ),
+        (np.ones((200, 3)), r"Block 2 of X must have 4 columns; got 3\."),
+        (np.ones(200), r"Block 2 of X must be 2-dimensional.*got shape \(200,\)"),
+        (sparse.csr_array(np.eye(4)), "Block 2 of X must be a dense array; got a spa"),
+        (np.full((200, 4), "a"), "Block 2 of X must hold numbers only; got 'a'"),
+    ],
+    ids=["NaN", "infinity", "narrow", "vector", "sparse", "text"],
+)
+def test_blocks_that_are_refused(block, message):
+    with pytest.raises(ValueError, match=message):
+        model().fit(with_block(block))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones((9, 2)), r"X must be a dask array or a dask .*; got numpy\.ndarray"),
+        (da.ones(9), r"X must be 2-dimensional, .*; got shape \(9,\)"),
+        (da.ones((1, 2)), "X must have at least 2 rows; got n_samples=1"),
+        (da.ones((0, 2)), "X must have at least 2 rows; got n_samples=0"),
+        (da.ones((4, 2)), "at most the number of samples; got n_clusters=5"),
+        (da.ones((9, 2)), "X must hold different rows; got a sample of 9 rows"),
+        (da.ones((9, 0)), "0 feature"),
+    ],
+    ids=["array", "vector", "row", "none", "few", "equal", "no columns"],
+)
+def test_data_that_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        model().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "precomputed"}, "kernel must be 'rbf', .*got 'precomputed'. A pre"),
+        ({"client": "tcp://x"}, "client must be a distributed.Client or None; got str"),
+        ({"n_landmarks": 1}, "n_landmarks must be an integer of at least 2"),
+        ({"lam": 2}, "lam must be a number"),
+    ],
+)
+def test_parameters_that_are_refused(X, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        model(**parameters).fit(da.from_array(X))
+
+
+def test_new_rows_that_are_refused(X):
+    found = model().fit(da.from_array(X, chunks=(200, 4)))
+    before = found.__dict__.copy()
+    with pytest.raises(ValueError, match="X has 3 features, but CDSK is expecting 4"):
+        found.predict(da.ones((9, 3)))
+    wrong = X.copy()
+    wrong[434, 1] = np.nan
+    rows = da.from_array(wrong, chunks=(200, 4))
+    with pytest.raises(ValueError, match=r"NaN at row 434.*\(row 34 of block 2\)"):
+        found.predict(rows).compute()
+    with pytest.raises(ValueError, match=r"row 34 of block 2\).*sizes are not known"):
+        found.predict(rows[da.ones(600, chunks=200) > 0]).compute()
+    with pytest.raises(ValueError, match="NaN"):
+        found.fit(rows)
+    assert found.__dict__ == before
+
+
+def test_pickle_clone_and_report(X, expected):
+    found = model().fit(da.from_array(X, chunks=(200, 4)))
+    again = pickle.loads(pickle.dumps(found))
+    rows = da.from_array(X, chunks=(100, 4))
+    assert (again.predict(rows).compute() == expected.labels_).all()
+    assert not hasattr(again, "labels_")
+    assert str(again.report()) == str(found.report())
+    assert str(found.report()).startswith(
+        "dask.CDSK: 600 rows of 4 features (raw), through 100"
+    )
+    assert clone(found).get_params() == found.get_params()
+
+
+def test_verbose(X, capsys):
+    model(verbose=1).fit(da.from_array(X, chunks=(100, 4)))
+    text = capsys.readouterr().err
+    assert "similarities" in text and "done in" in text
+
+
+def test_interrupt(rng, interrupt_after):
+    X = da.from_array(rng.normal(size=(30_000, 20)), chunks=(3000, 20))
+    found = model()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        interrupt_after(0.4),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        while True:
+            found.fit(X)
+
+
+def test_without_dask(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("cdsk.dask")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    with pytest.raises(ImportError, match=r"pip install cdsk\[dask\]"):
+        importlib.import_module("cdsk.dask")

@@ -1,0 +1,67 @@
+import importlib
+from operator import add
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cdsk._blocks.gram import Gram
+from cdsk._blocks.landmarks import Landmarks
+from cdsk._blocks.sample import sample_block
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+da = pytest.importorskip("dask.array", reason="dask.array is not installed")
+pytest.importorskip("distributed", reason="distributed is not installed")
+tasks = importlib.import_module("cdsk.dask._tasks")
+sizeof = importlib.import_module("dask.sizeof").sizeof
+
+
+@pytest.fixture
+def rows():
+    def read(block_info=None):
+        first, end = block_info[None]["array-location"][0]
+        return np.arange(4.0 * first, 4.0 * end).reshape(-1, 4)
+
+    return da.map_blocks(read, chunks=((30, 0, 70), (4,)), dtype=float)
+
+
+def samples(X):
+    return tasks.over_blocks(
+        X, tasks.sample_of_block, "sample", seed=3, size=5, below=None
+    )
+
+
+def test_a_result_for_every_block(rows):
+    found = [task.compute() for task in samples(rows).to_delayed().ravel()]
+    X = rows.compute()
+    for sample, (a, b) in zip(found[::2], [(0, 30), (30, 100)], strict=True):
+        expected = sample_block(X[a:b], a, 3, 5)
+        assert (sample.rows == expected.rows).all()
+        assert (sample.points == expected.points).all()
+    assert found[1] is None
+
+
+def test_reading_is_a_part_of_the_task(rows):
+    (graph,) = dask.optimize(samples(rows - 1.0))
+    assert len(dict(graph.__dask_graph__())) == 3
+
+
+def test_keys_are_of_one_fit_and_named_for_the_dashboard(rows):
+    key_split = importlib.import_module("dask.utils").key_split
+    assert samples(rows).name != samples(rows).name
+    assert key_split(samples(rows).name) == "cdsk-sample"
+
+
+def test_merge_all():
+    assert tasks.merge_all([None, 1, None, 2, 3], add) == 6
+    assert tasks.merge_all([None, 4], add) == 4
+    assert tasks.merge_all([None], add) is None
+
+
+def test_sizes_are_those_of_the_arrays(rng):
+    X = rng.normal(size=(1000, 8))
+    assert sizeof(sample_block(X, 0, 0, 500)) >= 500 * 10 * 8
+    matrix = sparse.random_array((500, 500), density=0.1, format="csr")
+    gram = Gram((matrix, matrix), np.zeros(500, dtype=np.int64), 1)
+    assert sizeof(gram) >= 2 * (matrix.data.nbytes + matrix.indices.nbytes)
+    assert sizeof(Landmarks(X)) >= 2 * X.nbytes
