@@ -9,8 +9,8 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask bench-paper asv \
-    bench-check sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask \
+    bench-paper asv bench-check wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -51,6 +51,7 @@ lint: $(VENV)/tools
 	$(BIN)/ruff format --check .
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
 	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
@@ -78,8 +79,9 @@ bench-check: $(VENV)/tools  ## the benchmarks still run
 	$(BIN)/python -m benchmarks.large --quick --out build/bench-check $(ARGS)
 	$(BIN)/python -m benchmarks.dask --quick --out build/bench-check
 
-sdist: $(VENV)/tools
-	$(BIN)/python -m build
+# Of the last commit, to dist, with virtual environments in build/wheels.
+wheels:  ## both distributions, checked; fast tests from the wheel on every Python found
+	$(PYTHON) tools/wheels.py $(ARGS)
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
