@@ -9,8 +9,8 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask bench-paper asv \
-    bench-check docs sdist clean
+.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask \
+    bench-paper asv bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -51,6 +51,7 @@ lint: $(VENV)/tools
 	$(BIN)/ruff format --check .
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
 	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
@@ -85,8 +86,9 @@ docs: $(VENV)/docs  ## the documentation as pages in build/docs; warnings are er
 	    $(DOCS_OPTIONS) -d build/doctrees docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 
-sdist: $(VENV)/tools
-	$(BIN)/python -m build
+# Of the last commit, to dist, with virtual environments in build/wheels.
+wheels:  ## both distributions, checked; fast tests from the wheel on every Python found
+	$(PYTHON) tools/wheels.py $(ARGS)
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,3 +131,40 @@ def test_concurrent_fits_equal_the_serial_ones(blobs):
     assert blas_threads() == before
     for one, other in zip(found, 2 * expected, strict=True):
         assert_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"bandwidth": "local"}, {"noise": 0.05}],
+    ids=str,
+)
+def test_one_model_predicts_from_many_threads(blobs, parameters):
+    # what is made at the first call is made by several threads at once
+    parts = np.array_split(blobs[300:], 16)
+    alone, shared = (
+        CDSK(4, random_state=0, **parameters).fit(blobs[:300]) for _ in range(2)
+    )
+
+    def judge(model, part):
+        methods = model.predict, model.decision_function, model.score_samples
+        return [method(part) for method in methods]
+
+    expected = [judge(alone, part) for part in parts]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(judge, 3 * len(parts) * [shared], 3 * parts))
+    for one, other in zip(found, 3 * expected, strict=True):
+        assert_equal(one, other)
+
+
+@pytest.mark.skipif(
+    getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="needs a free-threaded Python",
+)
+def test_no_compiled_module_asks_for_the_gil():
+    # in a process of its own: other packages may have asked for it here
+    modules = sorted(Path(cdsk.__file__).parent.glob("*.so"))
+    assert modules
+    for name in (f"cdsk.{path.name.split('.')[0]}" for path in modules):
+        code = f"import sys, {name}; sys.exit(sys._is_gil_enabled())"
+        warnings = ["-W", "error:The global interpreter lock:RuntimeWarning"]
+        subprocess.run([sys.executable, *warnings, "-c", code], check=True)

@@ -76,6 +76,18 @@ def test_notes_are_dated_and_listed():
             assert note.name in listed
 
 
+def test_changelog_keeps_its_form():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
+    kinds = re.findall(r"^### (.*)$", text, flags=re.MULTILINE)
+    released = r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d"
+    assert versions[0] == "[Unreleased]"
+    assert [name for name in versions[1:] if not re.fullmatch(released, name)] == []
+    allowed = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(kinds) <= allowed
+    assert kinds
+
+
 def test_anchors_and_links_are_read_as_meant():
     text = "# A `b`, c\n\n## A b c\n```\n# no\n```\n[x](y.md#z) `[q](r)`"
     assert anchors(text) == {"a-b-c", "a-b-c-1"}

@@ -46,6 +46,26 @@ def test_nothing_is_imported_before_it_is_used(code):
     assert ours - command == {"cdsk._version"}
 
 
+IMPORTS = """
+import time
+start = time.process_time()
+import sklearn.cluster
+between = time.process_time()
+from cdsk import CDSK
+print(between - start, time.process_time() - between)
+"""
+
+
+def test_import_takes_little_longer_than_that_of_scikit_learn():
+    # on top of it, so that both are of one run; whatever else happens adds to a time
+    runs = [
+        subprocess.check_output([sys.executable, "-c", IMPORTS], text=True).split()
+        for _ in range(3)
+    ]
+    theirs, ours = (min(map(float, times)) for times in zip(*runs, strict=True))
+    assert ours <= 0.1 * theirs
+
+
 def test_estimator_brings_no_command_line_or_plotting_library():
     # scikit-learn itself imports what it finds of some; ours is what comes on top
     before = (

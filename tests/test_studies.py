@@ -12,6 +12,8 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
+import cdsk
+
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
@@ -123,6 +125,19 @@ def test_indefinite(folder, monkeypatch, capsys):
 def test_indefinite_cost(monkeypatch, capsys):
     run(monkeypatch, "indefinite_cost", 100)
     assert capsys.readouterr().out.count("negative: test") == 3
+
+
+def test_builds(monkeypatch, capsys):
+    here = Path(cdsk.__file__).parents[1]
+    few = ["--only", "fit, 200", "solve_qp of 10"]
+    run(monkeypatch, "builds", here, here, "--rounds", 1, *few)
+    head, _, *lines = capsys.readouterr().out.splitlines()
+    assert head.count(here.name) == 2
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| import of CDSK",
+        "| fit, 200",
+        "| solve_qp of 10",
+    ]
 
 
 def test_lam(folder, monkeypatch, capsys):

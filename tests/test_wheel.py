@@ -29,7 +29,14 @@ def readelf(*arguments):
 
 def test_nothing_outside_the_package():
     tops = {file.parts[0] for file in FILES if file.name != "cdsk"}
-    assert tops == {"cdsk", f"cdsk-{DISTRIBUTION.version}.dist-info"}
+    # cdsk.libs: the OpenMP runtime, in wheels for an index
+    assert tops - {"cdsk.libs"} == {"cdsk", f"cdsk-{DISTRIBUTION.version}.dist-info"}
+
+
+def test_a_bundled_runtime_comes_with_its_licence():
+    bundled = [file.name for file in FILES if file.parts[0] == "cdsk.libs"]
+    assert [name for name in bundled if not name.startswith("libgomp-")] == []
+    assert [file for file in FILES if file.parts[-2:] == ("LICENSES", "libgomp.txt")]
 
 
 def test_no_sources_and_no_tests():

@@ -164,7 +164,7 @@ def get_include() -> str:
     """Folder of ``cdsk.h``, for the include path of C and C++ code.
 
     Cython code needs no header: ``from cdsk cimport ...`` finds the installed
-    declarations.
+    declarations (it finds none of an editable install).
 
     Returns
     -------
