@@ -72,6 +72,7 @@ html_theme_options = {
 PAGES = {
     r"README\.md": "readme.md",
     r"CHANGELOG\.md": "changelog.md",
+    r"CONTRIBUTING\.md": "contributing.md",
     r"examples/gallery\)": "gallery/index.rst)",
     r"examples/gallery/(\w+)\.py": r"gallery/\1.rst",
 }
@@ -84,6 +85,13 @@ def lead_to_pages(app, docname, source):
         source[0] = re.sub(rf"\]\((?:\.\./)+{file}", f"]({up}{page}", source[0])
 
 
+def lead_from_here(app, path, docname, source):
+    """Make links of an included file, which is beside this folder, links from here."""
+    source[0] = re.sub(r"\]\((?!\w+:|#)", "](../", source[0])
+    source[0] = source[0].replace("](../docs/", "](")
+    lead_to_pages(app, docname, source)
+
+
 def leave_out(app, what, name, obj, skip, options):
     """What every estimator has from scikit-learn is told in its own documentation."""
     module = getattr(obj, "__module__", None) or ""
@@ -93,4 +101,5 @@ def leave_out(app, what, name, obj, skip, options):
 def setup(app):
     """What Sphinx calls."""
     app.connect("source-read", lead_to_pages)
+    app.connect("include-read", lead_from_here)
     app.connect("autodoc-skip-member", leave_out)
