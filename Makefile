@@ -10,7 +10,7 @@ SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.
     src/cdsk/* src/cdsk/*/*)
 
 .PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask \
-    bench-paper asv bench-check wheels clean
+    bench-paper asv bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -79,6 +79,13 @@ bench-check: $(VENV)/tools  ## the benchmarks still run
 	$(BIN)/python -m benchmarks.large --quick --out build/bench-check $(ARGS)
 	$(BIN)/python -m benchmarks.dask --quick --out build/bench-check
 
+# The gallery runs its programs, but only those that changed since.
+docs: $(VENV)/docs  ## the documentation as pages in build/docs; warnings are errors
+	rm -rf build/docs
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet \
+	    $(DOCS_OPTIONS) -d build/doctrees docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
+
 # Of the last commit, to dist, with virtual environments in build/wheels.
 wheels:  ## both distributions, checked; fast tests from the wheel on every Python found
 	$(PYTHON) tools/wheels.py $(ARGS)
@@ -98,5 +105,10 @@ $(VENV)/tools: pyproject.toml | $(VENV)/installed
 	$(PIP) install --group test --group lint --group bench
 	touch $@
 
+$(VENV)/docs: pyproject.toml | $(VENV)/tools
+	$(PIP) install --group docs
+	touch $@
+
 clean:
-	rm -rf .venv .venv-checks .venv-sanitize build dist demo.png
+	rm -rf .venv .venv-checks .venv-sanitize build dist demo.png \
+	    docs/api/generated docs/api/used docs/gallery

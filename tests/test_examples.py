@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("gallery/*.py")])
 
 # Seconds on one core. Processor time, which a busy machine does not lengthen; the
 # time-out is for an example that waits.
@@ -21,8 +22,14 @@ def test_example_ends_in_time(example, tmp_path):
     result = subprocess.run(
         [sys.executable, "-W", "error", str(example)],
         cwd=tmp_path,
-        # BLAS and OpenMP would spread over the cores what the limit counts together
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        env={
+            **os.environ,
+            # BLAS and OpenMP would spread over the cores what the limit counts together
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "CDSK_SMALL": "1",
+            "MPLBACKEND": "agg",
+        },
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST)),
         capture_output=True,
         text=True,

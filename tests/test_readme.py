@@ -1,4 +1,4 @@
-"""Code of documents, and of the package's description, runs and prints what is said."""
+"""Code of README and of the package's description runs and prints what is said."""
 
 import contextlib
 import doctest
@@ -12,7 +12,6 @@ import pytest
 
 TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text(encoding="utf-8")
-BASELINES = (TOP / "docs" / "baselines.md").read_text(encoding="utf-8")
 DISTRIBUTED = (TOP / "docs" / "distributed.md").read_text(encoding="utf-8")
 # as an index gets it
 DESCRIPTION = metadata("cdsk")["Description"]
@@ -22,8 +21,8 @@ DESCRIPTION = metadata("cdsk")["Description"]
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 @pytest.mark.parametrize(
     "text",
-    [README, BASELINES, DISTRIBUTED, DESCRIPTION],
-    ids=["README", "baselines", "distributed", "description"],
+    [README, DISTRIBUTED, DESCRIPTION],
+    ids=["README", "distributed", "description"],
 )
 def test_example_prints_what_is_said(text, tmp_path, monkeypatch):
     if text is DISTRIBUTED:

@@ -254,7 +254,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         set to 0; always 0 without negative eigenvalues.
     n_features_in_ : int
         Number of features seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had any.
 
     References

@@ -344,7 +344,7 @@ class BlockCDSK(LandmarkEstimator):
         Parameters of the fit, whatever has been set since.
     n_features_in_ : int
         Number of features seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had any.
 
     Examples

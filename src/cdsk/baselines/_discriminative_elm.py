@@ -41,7 +41,7 @@ class DiscriminativeELM(Baseline):
     n_hidden : int, default=1000
         Random units.
     C : float, default=10.0
-        Weight of the errors against that of |B|^2, between 1e-9 and 1e9.
+        Weight of the errors against that of ``|B|^2``, between 1e-9 and 1e9.
     max_iter : int, default=100
         Rounds at most.
     n_init : int, default=10
@@ -53,7 +53,7 @@ class DiscriminativeELM(Baseline):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each point. Clusters may have become empty.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : ndarray of shape (n_iter,)
         J of the labels before each round, with the best B for them; the first are those
         of k-means. An empty cluster counts 1, as one that is not told at all.
     n_iter_ : int

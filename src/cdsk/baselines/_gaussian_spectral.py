@@ -16,7 +16,7 @@ from cdsk.baselines._gaussian import (
 class GaussianSpectral(AffinityBaseline):
     """Spectral clustering with a Gaussian kernel of one bandwidth.
 
-    W_ij = exp(-|x_i - x_j|^2 / (2 b^2)) between all pairs or between neighbours,
+    ``W_ij = exp(-|x_i - x_j|^2 / (2 b^2))`` between all pairs or between neighbours,
     W_ii = 0. The leading eigenvectors of D^-1/2 W D^-1/2 minimise the normalised cut,
     relaxed to real numbers; their rows are scaled to unit length and clustered by
     k-means. The paper calls it SCK.

@@ -18,13 +18,14 @@ from cdsk.baselines._gaussian import check_one_bandwidth, one_bandwidth
 class KernelKMeans(Baseline):
     """K-means in the feature space of a Gaussian kernel.
 
-    Minimises the sum of squared distances to the means of the clusters,
+    Minimises the sum of squared distances to the means of the clusters, ::
 
         sum_i |phi(x_i) - m_{y_i}|^2 = sum_i K_ii - sum_k 1_k' K 1_k / n_k,
 
-    with K_ij = exp(-|x_i - x_j|^2 / (2 b^2)), by the steps of Lloyd from several starts
-    of k-means++ in that space. An empty cluster takes the point farthest from its mean.
-    The paper calls it SC-NS: its nonparametric similarity has the same objective.
+    with ``K_ij = exp(-|x_i - x_j|^2 / (2 b^2))``, by the steps of Lloyd from several
+    starts of k-means++ in that space. An empty cluster takes the point farthest from
+    its mean. The paper calls it SC-NS: its nonparametric similarity has the same
+    objective.
 
     Time grows as n^2 d for K and n^2 per pass, memory as 8 n^2 bytes. 68 clusters of
     2856 points with 1024 features took 3 s on one core.

@@ -21,12 +21,12 @@ from cdsk.baselines._codes import (
 class L1Graph(AffinityBaseline):
     """l1-graph: spectral clustering of how points are made of others.
 
-    Each point, scaled to unit length, is a sparse combination of the others,
+    Each point, scaled to unit length, is a sparse combination of the others, ::
 
         min_a  1/2 |x_i - sum_j a_j x_j|^2 + alpha |a|_1,   a_i = 0,
 
-    and W = (|A| + |A'|) / 2 is clustered. In a union of subspaces the others in use are
-    those of the same subspace (Elhamifar & Vidal, 2009, who call it sparse subspace
+    and ``W = (|A| + |A'|) / 2`` is clustered. In a union of subspaces the others in use
+    are those of the same subspace (Elhamifar & Vidal, 2009, who call it sparse subspace
     clustering, SSC; Cheng et al., 2010, the l1-graph). The lasso is solved exactly, but
     for a ridge of 1e-10. Equal rows count as one point.
 

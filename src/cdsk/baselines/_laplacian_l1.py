@@ -20,15 +20,15 @@ GRAPHS = ("fixed", "learned")
 class LaplacianL1Graph(L1Graph):
     """Laplacian regularised l1-graph: near points are made of the same others.
 
-    The codes a_i of all points, scaled to unit length, minimise together
+    The codes a_i of all points, scaled to unit length, minimise together ::
 
         sum_i 1/2 |x_i - sum_j a_ij x_j|^2 + alpha |a_i|_1
             + gamma/2 sum_ij L_ij a_i'a_j,   a_ii = 0,
 
     where L = D - S is the Laplacian of a graph S of the points, and
-    W = (|A| + |A'|) / 2 is clustered (Yang et al., AAAI 2014). It is half
-    of |x_i - ...|^2 + lam |a_i|_1 + gamma Tr(A L A') with lam = 2 alpha: with gamma = 0
-    the codes are those of ``L1Graph``. One code after the other is set to its best,
+    ``W = (|A| + |A'|) / 2`` is clustered (Yang et al., AAAI 2014). It is half of
+    ``|x_i - ...|^2 + lam |a_i|_1 + gamma Tr(A L A')`` with lam = 2 alpha: with gamma =
+    0 the codes are those of ``L1Graph``. One code after the other is set to its best,
     from those of ``L1Graph`` on: the objective falls in every round. Equal rows count
     as one point.
 
@@ -45,7 +45,7 @@ class LaplacianL1Graph(L1Graph):
         Weight of the graph.
     graph : {"fixed", "learned"}, default="fixed"
         S is 1 where one of two points is among the nearest neighbours of the other, or
-        it is (|A| + |A'|) / 2 of the codes found so far, first of ``L1Graph``, and
+        it is ``(|A| + |A'|) / 2`` of the codes found so far, first of ``L1Graph``, and
         both are found in turn.
     n_neighbors : int, default=5
         Neighbours in the fixed graph.

@@ -33,11 +33,11 @@ _TRIALS = 13
 class ManifoldSpectral(AffinityBaseline):
     """Spectral clustering with bandwidths that are learned by reconstruction.
 
-    On the graph of the nearest neighbours, of either direction,
+    On the graph of the nearest neighbours, of either direction, ::
 
         W_ij = exp(-sum_d (x_id - x_jd)^2 / (2 h_d^2)),     W_ii = 0,
 
-    with the bandwidths h, one per feature or one for all, of the least
+    with the bandwidths h, one per feature or one for all, of the least ::
 
         sum_i |x_i - sum_j W_ij x_j / sum_j W_ij|^2.
 

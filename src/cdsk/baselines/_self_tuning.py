@@ -13,11 +13,11 @@ from cdsk.baselines._gaussian import check_n_neighbors, gaussian_affinity, neigh
 class SelfTuningSpectral(AffinityBaseline):
     """Spectral clustering with local scaling.
 
-    W_ij = exp(-|x_i - x_j|^2 / (s_i s_j)) with W_ii = 0, where s_i is the distance of
-    x_i to its 7th neighbour: dense and sparse clusters are judged each by its own unit.
-    The leading eigenvectors of D^-1/2 W D^-1/2 minimise the normalised cut, relaxed to
-    real numbers; their rows are scaled to unit length and clustered by k-means. On all
-    pairs it is most likely what the paper's row SC shows.
+    ``W_ij = exp(-|x_i - x_j|^2 / (s_i s_j))`` with W_ii = 0, where s_i is the distance
+    of x_i to its 7th neighbour: dense and sparse clusters are judged each by its own
+    unit. The leading eigenvectors of D^-1/2 W D^-1/2 minimise the normalised cut,
+    relaxed to real numbers; their rows are scaled to unit length and clustered by
+    k-means. On all pairs it is most likely what the paper's row SC shows.
 
     Time grows as n^2 d for W and n^2 per product with it, memory as 8 n^2 bytes; with
     ``n_neighbors`` k, W takes 12 to 24 n k bytes. 68 clusters of 2856 points with 1024

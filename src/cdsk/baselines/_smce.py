@@ -23,14 +23,14 @@ _SMALLEST = 1e-12
 class SMCE(AffinityBaseline):
     """Sparse manifold clustering: neighbours that span the tangent plane of a point.
 
-    Point i has neighbours j at distances d_j in the directions u_j, and the code
+    Point i has neighbours j at distances d_j in the directions u_j, and the code ::
 
         min_a  lam sum_j q_j |a_j| + 1/2 |sum_j a_j u_j|^2,   sum_j a_j = 1,
 
     with q_j = d_j / sum d prefers near ones among those whose affine span passes near
-    it, which are few and of the same manifold. W_ij = |a_j| / d_j, divided by their
-    sum; the larger of W_ij and W_ji is clustered (Elhamifar & Vidal, 2011). The codes
-    are exact, but for a ridge of 1e-10. Equal rows count as one point.
+    it, which are few and of the same manifold. ``W_ij = |a_j| / d_j``, divided by
+    their sum; the larger of W_ij and W_ji is clustered (Elhamifar & Vidal, 2011). The
+    codes are exact, but for a ridge of 1e-10. Equal rows count as one point.
 
     Time is that of the neighbour search and O(n k^2 d), memory O(n (d + k)). On one
     core 2,414 faces of 1,024 pixels take 3 s.

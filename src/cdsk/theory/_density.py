@@ -68,7 +68,7 @@ default="uniform"
         Relative KKT gap of learned weights; NaN for others.
     n_features_in_ : int
         Number of features seen by ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had any.
 
     Examples
