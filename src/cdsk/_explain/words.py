@@ -50,17 +50,19 @@ def least_confident(found, most):
 
 
 def _blocks(facts):
-    blocks, sizes = facts["blocks"], []
+    blocks = facts["blocks"]
     if blocks is None:
         return []
-    if blocks["sizes"] is not None:
-        sizes = f"Rows of the clusters: {' '.join(map(str, blocks['sizes']))}"
-        sizes = textwrap.wrap(sizes, WIDTH)
-    return [
+    lines = [
         f"{facts['estimator']}: {blocks['n_rows']} rows of {blocks['n_features']} "
-        "features "
-        f"({blocks['representation']}), through {blocks['n_landmarks']} landmarks",
-        *sizes,
+        f"features ({blocks['representation']}), through {blocks['n_landmarks']} "
+        "landmarks"
+    ]
+    if blocks["sizes"] is not None:
+        sizes = " ".join(map(str, blocks["sizes"]))
+        lines += textwrap.wrap(f"Rows of the clusters: {sizes}", WIDTH)
+    return [
+        *lines,
         "",
         "Landmarks, each counted for the rows that it is the nearest of:",
     ]
