@@ -24,9 +24,12 @@ dask_rows = importlib.import_module("dask_rows")
 CDSK = importlib.import_module("cdsk.dask").CDSK
 
 # distributed says so of sockets and loops that close while they are waited for
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +202,6 @@ def test_tasks_that_are_cancelled_by_others(X, client, monkeypatch):
         model().fit(rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("time", [1, 2, 3], ids=["sample", "similarities", "labels"])
 def test_a_worker_that_is_killed_while_it_reads(X, expected, client, tmp_path, time):
     rows, reads = dask_rows.recorded(X, tmp_path, (30,) * 10, die=(6, time))
@@ -208,7 +210,6 @@ def test_a_worker_that_is_killed_while_it_reads(X, expected, client, tmp_path, t
     assert reads()[6] > 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("everyone", [False, True])
 def test_landmarks_that_are_lost(X, expected, client, monkeypatch, everyone):
     Cluster = importlib.import_module("cdsk.dask._cluster").Cluster
@@ -233,7 +234,6 @@ def test_landmarks_that_are_lost(X, expected, client, monkeypatch, everyone):
     assert (found.labels_.compute() == expected.labels_).all()
 
 
-@pytest.mark.slow
 def test_a_block_that_kills_its_workers(X, client, tmp_path, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     rows, _ = dask_rows.recorded(X, tmp_path, (30,) * 10, die=(6, 1))
@@ -254,7 +254,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["sample", "landmarks", "similarities"])
 def test_a_scheduler_that_is_lost(X, tmp_path, stage):
     program = tmp_path / "lonely.py"
@@ -306,7 +305,6 @@ def wide_block(block_info=None, part=0):
     return X
 
 
-@pytest.mark.slow
 def test_data_larger_than_the_memory_of_all_workers():
     n, rows, limit = 1_700_000, 20_000, 400 * 2**20
     chunks = (rows,) * (n // rows)
