@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from cdsk._blocks.candidates import LandmarkGraph, votes_of_block
+from cdsk._blocks.candidates import LandmarkGraph
 from cdsk._blocks.gram import gram_of_block
+from cdsk._blocks.judge import Judge
 from cdsk._blocks.landmarks import NEAREST, Landmarks
 from cdsk._choices.representation import Representation
 
@@ -47,14 +48,18 @@ def test_votes(graph, rng):
     for i in range(50):
         for u, value in zip(indices[i, :NEAREST], z[i], strict=True):
             expected[i, labels[u]] += value / 2**15
-    found = votes_of_block(X, Representation(), votes)
+    found = votes.log_votes(X)
     np.testing.assert_allclose(np.exp(found), expected, rtol=1e-14)
     assert np.isneginf(found[:, 3]).all()
+    # the share of a cluster in the votes is the mean of what is 1 in it
+    ones = np.eye(4)[labels]
+    shares = expected / expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(votes.mean(X, ones), shares, rtol=1e-13)
 
 
 def test_votes_for_rows_as_they_are_represented(graph, rng):
     X = rng.normal(size=(50, 2)) * [1, 1000]
     view = Representation.fit(X, "standardize")
     votes = graph.votes(rng.integers(0, 3, size=30), np.ones(30), 3)
-    found = votes_of_block(X, view, votes)
+    found = Judge(view, votes, np.zeros((30, 3))).log_votes(X)
     assert (found == votes.log_votes(view.transform(X))).all()

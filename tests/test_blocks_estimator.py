@@ -356,3 +356,10 @@ def test_data_larger_than_memory(tmp_path, limit, n, megabytes):
     path = tmp_path / "large.npy"
     zeros, others = large_file(path, n, 256)
     assert sizes_under(limit, path, megabytes, 40) == [others, others, zeros]
+
+
+def test_landmarks_have_their_places():
+    X, _ = make_blobs(500, 3, centers=3, cluster_std=2.0, random_state=1)
+    model = BlockCDSK(3, n_landmarks=40, random_state=0, n_threads=1).fit(X)
+    inner = model.landmark_model_
+    assert (inner.transform(model.landmarks_) == inner.embedding_).all()

@@ -68,6 +68,10 @@ class LandmarkGraph(SparseState):
         return f"Gaussian, {self.name}, through landmarks"
 
     @property
+    def points(self):
+        return self.landmarks.points
+
+    @property
     def bandwidth(self):
         return self.factor * self.landmarks.neighbours.scales
 
@@ -93,19 +97,27 @@ class LandmarkVotes:
 
     def log_votes(self, X, n_threads=1):
         """Of points as they are represented."""
-        indices, distances = self.landmarks.nearest(X)
-        z = self.landmarks.weights(indices, distances, self.factor)
+        z, nearest = self._voters(X)
         votes = np.zeros((len(X), self.n_clusters), dtype=np.int64)
         rows = np.arange(len(X))[:, np.newaxis]
-        np.add.at(votes, (rows, self.labels[indices[:, : z.shape[1]]]), z)
+        np.add.at(votes, (rows, self.labels[nearest]), z)
         with np.errstate(divide="ignore"):
             return np.log(votes / ONE)
 
+    def mean(self, X, values, n_threads=1):
+        """Of values (m, q) of the landmarks, by the votes for points."""
+        z, nearest = self._voters(X)
+        total = np.zeros((len(X), values.shape[1]))
+        # one landmark after the other: the same bits for any number of points
+        for weight, index in zip(z.T, nearest.T, strict=True):
+            total += weight[:, np.newaxis] * values[index]
+        return total / z.sum(axis=1, keepdims=True)
+
+    def _voters(self, X):
+        """Weights (n, r) on the nearest landmarks, and which they are."""
+        indices, distances = self.landmarks.nearest(X)
+        z = self.landmarks.weights(indices, distances, self.factor)
+        return z, indices[:, : z.shape[1]]
+
     def log_normaliser(self, n_features):
         return 0.0  # the integral of what is seen through landmarks is not known
-
-
-def votes_of_block(block, representation, votes):
-    """Log votes for the rows of a block."""
-    block = representation.of_checked(np.asarray(block, dtype=np.float64))
-    return votes.log_votes(block)

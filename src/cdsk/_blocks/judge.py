@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from cdsk._blocks.candidates import LandmarkVotes, votes_of_block
+from cdsk._blocks.candidates import LandmarkVotes
 from cdsk._choices.representation import Representation
 
 
@@ -36,7 +36,7 @@ class Judge:
 
     def log_votes(self, block):
         """Logarithm of the votes for every cluster."""
-        return votes_of_block(block, self.representation, self.votes)
+        return self.votes.log_votes(self._seen(block))
 
     def labels(self, block):
         """The cluster of the largest votes."""
@@ -49,12 +49,7 @@ class Judge:
 
     def coordinates(self, block):
         """Mean place of the landmarks near a row, by their weights."""
-        points = self.representation.of_checked(np.asarray(block, dtype=np.float64))
-        landmarks = self.votes.landmarks
-        indices, distances = landmarks.nearest(points)
-        z = landmarks.weights(indices, distances, self.votes.factor)
-        total = np.zeros((len(points), self.embedding.shape[1]))
-        # one landmark after the other: the same bits for any number of rows
-        for weight, index in zip(z.T, indices.T, strict=False):
-            total += weight[:, np.newaxis] * self.embedding[index]
-        return total / z.sum(axis=1, keepdims=True)
+        return self.votes.mean(self._seen(block), self.embedding)
+
+    def _seen(self, block):
+        return self.representation.of_checked(np.asarray(block, dtype=np.float64))
