@@ -12,12 +12,14 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cdsk import CDSK, BlockCDSK, plot
 from cdsk._blocks.candidates import FACTORS
 from cdsk._blocks.estimator import default_landmarks
+from cdsk._blocks.judge import Judge
 from cdsk._blocks.landmarks import NEAREST, ONE
 from cdsk._blocks.sample import keys_of_rows
 
@@ -99,7 +101,11 @@ def test_brute_force(blobs, fitted):
     G = Z.T @ Z  # whole numbers below 2^53
     K = inner._candidate.kernel().as_array()
     np.testing.assert_allclose(K, G / np.diagonal(G).mean(), rtol=1e-3, atol=1e-6)
+    # who is a landmark has its own vote alone
+    Z[D.min(axis=1) == 0] = 0
+    Z[D == 0] = ONE
     votes = Z @ (inner.labels_[:, np.newaxis] == np.arange(5))
+    votes *= ONE / votes.sum(axis=1, keepdims=True)
     # rounding by the last bit of exp may turn a tie
     clear = np.diff(np.sort(votes, axis=1)[:, -2:])[:, 0] > 2 * NEAREST
     assert clear.mean() > 0.95
@@ -363,3 +369,18 @@ def test_landmarks_have_their_places():
     model = BlockCDSK(3, n_landmarks=40, random_state=0, n_threads=1).fit(X)
     inner = model.landmark_model_
     assert (inner.transform(model.landmarks_) == inner.embedding_).all()
+
+
+@pytest.mark.parametrize("n_different", [4, 6, 8])
+def test_copies_of_few_rows_are_clustered(n_different):
+    places = 10.0 * np.random.default_rng(0).normal(size=(n_different, 3))
+    model = BlockCDSK(3, random_state=0).fit(np.repeat(places, 50, axis=0))
+    assert np.bincount(model.labels_).min() >= 50
+    assert (model.labels_.reshape(n_different, 50).T == model.predict(places)).all()
+
+
+def test_clusters_that_no_row_is_in_are_told(monkeypatch):
+    X, _ = make_blobs(300, 2, centers=3, random_state=0)
+    monkeypatch.setattr(Judge, "labels", lambda _, block: np.zeros(len(block), int))
+    with pytest.warns(ConvergenceWarning, match=r"in 1 clusters.* the 3 of the"):
+        BlockCDSK(3, random_state=0).fit(X)

@@ -83,10 +83,11 @@ def test_what_can_be_gone_through(X, files, tmp_path, rows):
             assert (rows_of(source, rows) == X).all()
 
 
-def test_slices_are_as_small_as_asked(X):
+def test_no_more_is_read_at_once_than_is_allowed(X, monkeypatch):
+    monkeypatch.setattr("cdsk._blocks.sources._PART_ROWS", 20)
     sliced = Sliced(X)
-    rows_of(as_source(sliced), 7)
-    assert sliced.most == 7
+    assert (rows_of(as_source(sliced), 7) == X).all()
+    assert sliced.most == 20
 
 
 def test_h5py(X, tmp_path):
@@ -124,6 +125,34 @@ def test_columns_of_parquet(X, tmp_path):
     assert (rows_of(source) == X[X[:, 0] > 0]).all()
     (part,) = source.parts()
     assert part.rows.column_names == ["a", "b", "c"]
+
+
+def test_parquet_of_no_numbers(X, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": X[:, 0], "when": pd.Timestamp("2026-01-01")})
+    frame.to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"got timestamp.* in column 'when'"):
+        rows_of(as_source(tmp_path / "x.parquet"), n_features=2)
+
+
+def test_blocks_have_the_same_columns(X):
+    frame = pd.DataFrame(X, columns=list("abc"))
+    blocks = [frame[:20], frame[20:][list("cab")]]
+    with pytest.raises(ValueError, match=r"Block 1 .* a, b, c; got c, a, b"):
+        rows_of(as_source(blocks))
+
+
+def test_small_parts_are_cut_from_what_was_read_at_once(X):
+    class Chunked:
+        shape, reads = X.shape, 0
+
+        def __getitem__(self, rows):
+            self.reads += 1
+            return X[rows]
+
+    array = Chunked()
+    assert (rows_of(as_source(array), rows=7) == X).all()
+    assert array.reads == 1
 
 
 def test_parquet_of_other_types(X, tmp_path):

@@ -264,6 +264,21 @@ def test_new_rows_that_are_refused(X):
     assert found.__dict__ == before
 
 
+def test_chunks_that_are_not_as_told_are_refused(X):
+    rows = da.from_array(X, chunks=(150, 4))
+    short = da.map_blocks(lambda block: block[:100], rows, meta=rows._meta)
+    with pytest.raises(ValueError, match="600 rows at first and 400 later"):
+        model().fit(short)
+
+
+def test_columns_of_no_numbers_are_named(X):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(when=pd.Timestamp(0))
+    with pytest.raises(ValueError, match="got times in column 'when'"):
+        model().fit(dd.from_pandas(frame, npartitions=2))
+
+
 def test_pickle_clone_and_report(X, expected):
     found = model().fit(da.from_array(X, chunks=(200, 4)))
     again = pickle.loads(pickle.dumps(found))

@@ -114,9 +114,13 @@ class LandmarkVotes:
         return total / z.sum(axis=1, keepdims=True)
 
     def _voters(self, X):
-        """Weights (n, r) on the nearest landmarks, and which they are."""
+        """Weights (n, r) on the nearest landmarks, and which they are.
+
+        Who is a landmark has that vote alone: of few landmarks all others are near.
+        """
         indices, distances = self.landmarks.nearest(X)
         z = self.landmarks.weights(indices, distances, self.factor)
+        z[distances[:, 0] == 0, 1:] = 0
         return z, indices[:, : z.shape[1]]
 
     def log_normaliser(self, n_features):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The order of the passes over blocks (tests/test_blocks_estimator.py)."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._blocks.candidates import FACTORS, LandmarkGraph
@@ -389,7 +391,18 @@ class BlockCDSK(LandmarkEstimator):
         ):
             inner = self._check_parameters()
             with Progress(self.verbose, PARTS) as progress:
-                return self._fit(self._passes(as_source(X), True), inner, progress)
+                self._fit(self._passes(as_source(X), True), inner, progress)
+        n_found = np.count_nonzero(self._sizes())
+        of_landmarks = len(np.unique(self.landmark_model_.labels_))
+        if n_found < of_landmarks:
+            warnings.warn(
+                f"Rows are in {n_found} clusters, as those near them vote for no "
+                f"others; expected the {of_landmarks} of the landmarks. More landmarks "
+                "may separate more.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Cluster of new rows: the one with the largest votes of the landmarks near.

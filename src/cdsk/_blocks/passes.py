@@ -145,7 +145,7 @@ class ThreadPasses:
             told(min(n_rows / n, 1.0))
 
         gram = gram_of(parts, n_features, self._view, factors, self._n_threads, seen)
-        _check_same_rows(n, 0 if gram is None else gram.n_rows)
+        check_same_rows(n, 0 if gram is None else gram.n_rows)
         return gram
 
     def labels(self, judge, told):
@@ -165,7 +165,7 @@ class ThreadPasses:
                 found = np.empty(shape, dtype=values.dtype)
             end = part.first + len(values)
             if end > n:
-                _check_same_rows(n, end)
+                check_same_rows(n, end)
             found[part.first : end] = values
             seen = end
             if told is not None:
@@ -173,7 +173,7 @@ class ThreadPasses:
         if n is None:
             found = np.concatenate(pieces) if pieces else None
         else:
-            _check_same_rows(n, seen)
+            check_same_rows(n, seen)
         if found is None:
             raise ValueError("X must have at least one row; got 0.")
         return found
@@ -187,7 +187,8 @@ class ThreadPasses:
         return chain([first], parts), self._meet(first.rows)
 
 
-def _check_same_rows(n, seen):
+def check_same_rows(n, seen):
+    """Refuse data that have other rows when they are gone through again."""
     if seen != n:
         raise ValueError(
             "X must give the same blocks every time it is gone through; got "

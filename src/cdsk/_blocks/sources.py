@@ -8,6 +8,7 @@ part of a piece at a time is read, but for pieces that are in memory by themselv
 
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.lib import format
 from scipy import sparse
 
+from cdsk._frames import is_frame
 from cdsk._validation import check_points
 
 # Rows and numbers of a part at most: 16 MiB of float64.
@@ -27,6 +29,9 @@ _EXPECTED = (
     "X must be an array or a memory map, an array of zarr or h5py, .npy or .parquet "
     "files, a pyarrow dataset, or blocks of rows that can be gone through again"
 )
+
+# Types of Parquet columns that are numbers.
+_NUMBERS = re.compile("u?int|float|double|halffloat|bool|decimal")
 
 
 @dataclass(frozen=True)
@@ -80,13 +85,20 @@ class Source:
         pieces = self._pieces()
         # a generator is closed, and with it what it has open, wherever the pass ends
         with closing(pieces) if hasattr(pieces, "close") else nullcontext():
+            columns = None
             for number, piece in enumerate(pieces, first_piece):
                 piece = _as_piece(piece, number, self._many)
+                columns = _check_names(piece, number, columns)
                 n, d = piece.shape
-                step = max(1, min(rows, _PART_ROWS, _PART_NUMBERS // max(d, 1)))
-                for begin in range(0, n, step):
-                    part = getattr(piece, "iloc", piece)[begin : begin + step]
-                    yield Part(part, first + begin, begin, number, self._many)
+                # read at once, whatever the work: a chunk of a file may be compressed
+                read = max(1, min(_PART_ROWS, _PART_NUMBERS // max(d, 1)))
+                step = min(rows, read)
+                for start in range(0, n, read):
+                    found = getattr(piece, "iloc", piece)[start : start + read]
+                    for begin in range(0, found.shape[0], step):
+                        part = getattr(found, "iloc", found)[begin : begin + step]
+                        begin += start
+                        yield Part(part, first + begin, begin, number, self._many)
                 first += n
 
 
@@ -158,6 +170,20 @@ def _as_piece(piece, number, one_of_many):
             "row."
         )
     return piece
+
+
+def _check_names(piece, number, expected):
+    """Names of the columns of a frame, which are those of the frames before."""
+    if not is_frame(piece):
+        return expected
+    columns = list(piece.columns)
+    if expected is not None and columns != expected:
+        raise ValueError(
+            f"Block {number} of X must have the columns of those before, in their "
+            f"order, {', '.join(map(str, expected))}; got "
+            f"{', '.join(map(str, columns))}."
+        )
+    return columns
 
 
 class NpyFile:
@@ -241,6 +267,13 @@ def _row_groups(dataset):
     # pandas keeps the numbers of rows among the columns
     index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
     features = [name for name in dataset.schema.names if name not in index]
+    for name in features:
+        kind = dataset.schema.field(name).type
+        if not _NUMBERS.match(str(kind)):
+            raise ValueError(
+                f"X must hold numbers only; got {kind} in column {name!r}. Leave it "
+                "out, or make numbers of it."
+            )
     for fragment in dataset.get_fragments():
         for group in fragment.split_by_row_group():
             yield group.to_table(schema=dataset.schema, columns=features)

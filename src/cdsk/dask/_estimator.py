@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._blocks.estimator import PARTS, LandmarkEstimator
+from cdsk._frames import check_columns
 from cdsk._progress import Progress
 from cdsk._runtime import said_in_words, unchanged_if_it_fails
 from cdsk.dask._cluster import Cluster
@@ -197,6 +198,7 @@ class CDSK(LandmarkEstimator):
         rows = as_rows(X)
         # names of the columns are those of a DataFrame without rows
         seen = X._meta if hasattr(X, "columns") else rows
+        check_columns(seen, "X")
         validate_data(self, seen, reset=reset, skip_check_array=True)
         return rows
 

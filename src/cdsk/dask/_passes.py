@@ -11,6 +11,7 @@ from dask import delayed
 from dask.base import tokenize
 
 from cdsk._blocks.gram import merge_grams
+from cdsk._blocks.passes import check_same_rows
 from cdsk._blocks.sample import merge_samples
 from cdsk.dask._tasks import (
     decide_on,
@@ -90,7 +91,9 @@ class DaskPasses:
             decided=self._decided,
             factors=factors,
         )
-        return self._runner.value(self._runner.merged(grams, merge_grams, told))
+        gram = self._runner.value(self._runner.merged(grams, merge_grams, told))
+        check_same_rows(self.n_rows, gram.n_rows)
+        return gram
 
     def labels(self, judge, told):
         return judged_lazily(self._X, judge, "labels")
