@@ -13,7 +13,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_wine, make_blobs
 from sklearn.exceptions import NotFittedError
 
-from cdsk import CDSK, plot
+from cdsk import CDSK, BlockCDSK, plot
 from cdsk._explain.places import direction_shares, mean_directions, polygon
 from cdsk.plot import _choice, _common, _files, _scatter, _similarity
 
@@ -506,6 +506,9 @@ def test_only_fitted_models_are_drawn(draw):
 def test_other_models_are_refused_in_words(draw):
     with pytest.raises(TypeError, match=r"model must be a fitted CDSK; got KMeans"):
         draw(KMeans(2, n_init=1).fit(np.eye(9)))
+    blocks = BlockCDSK(2, random_state=0).fit(np.arange(60.0).reshape(30, 2) ** 2)
+    with pytest.raises(TypeError, match=r"model\.landmark_model_ is one"):
+        draw(blocks)
     assert not pyplot.get_fignums()
 
 

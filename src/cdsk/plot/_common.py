@@ -35,7 +35,9 @@ def require_fitted(model):
     """Refuse in words what is not a fitted CDSK, or if matplotlib is not installed."""
     require_matplotlib()
     if not isinstance(model, CDSK):
-        raise TypeError(f"model must be a fitted CDSK; got {model!r}.")
+        whose = "model.landmark_model_ is one, with the points model.landmarks_"
+        hint = f" {whose}." if hasattr(model, "landmark_model_") else ""
+        raise TypeError(f"model must be a fitted CDSK; got {model!r}.{hint}")
     check_is_fitted(model, "labels_")
 
 
