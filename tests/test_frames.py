@@ -1,5 +1,7 @@
 """Frames of pandas and polars: names are kept, and columns of no numbers are named."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,6 +90,14 @@ def test_objects_may_be_numbers_but_not_text():
     mixed[4] = "red"
     with pytest.raises(ValueError, match=r"text in column 'third' \('red' at row 4\)"):
         CDSK(2).fit(in_pandas(mixed))
+
+
+@pytest.mark.parametrize("cell", [datetime.date(2026, 1, 1), [1, 2], "1"])
+def test_objects_that_have_no_value_are_named(cell):
+    cells = np.empty(30, dtype=object)
+    cells[:] = [cell] * 30
+    with pytest.raises(ValueError, match=r"got .* in column 'third' \(.* at row 0\)"):
+        CDSK(2).fit(in_pandas(cells))
 
 
 @each_library

@@ -425,6 +425,13 @@ def test_outputs_must_differ(refuse, data, tmp_path):
     assert said == f"--html {both}: would overwrite {both}."
 
 
+@pytest.mark.usefixtures("no_fit")
+@pytest.mark.parametrize("option", ["--html", "--save", "--plot"])
+def test_what_is_no_text_does_not_go_to_standard_output(refuse, data, option):
+    said = refuse("cluster", data, "-k", 3, option, "-")
+    assert said == f"{option} -: expected the name of a file."
+
+
 def test_progress_of_long_work(cdsk, data, monkeypatch):
     assert "[CDSK]" not in cdsk("cluster", data, "-k", 3)[2]
     monkeypatch.setattr(cluster, "LONG_ROWS", 59)

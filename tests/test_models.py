@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Models without pickle: nothing is trusted but our own types, no file runs code."""
 
+import copy
 import csv
 import functools
 import io
@@ -120,6 +121,30 @@ def test_a_file_gives_the_same_model(path):
     model = fitted("noise")
     save_model(model, path)
     check_same(load_model(path), model, X)
+
+
+def test_a_model_that_was_used_is_saved_as_one_that_was_not(path):
+    model = copy.deepcopy(fitted("noise"))
+    model.predict_proba(X), model.probabilities_, model.transform(X), model.report()
+    save_model(model, path)
+    check_same(load_model(path), model, X)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("offsets", np.array([0, 50, 100, 10**9])),
+        ("bandwidths", np.ones(1)),
+        ("weights", np.ones(1)),
+        ("n_clusters", 10**5),
+    ],
+)
+def test_numbers_that_do_not_fit_to_each_other(path, name, value):
+    model = CDSK(3, bandwidth=1.0, random_state=0).fit(X)
+    object.__setattr__(model._votes, name, value)
+    save_model(model, path)
+    with pytest.raises(ValueError, match=r"do not fit|shape"):
+        load_model(path).predict(X)
 
 
 class Alarm:

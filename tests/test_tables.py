@@ -391,6 +391,11 @@ def test_without_zstandard(tmp_path, monkeypatch):
 # --- columns that a model knows -----------------------------------------------------
 
 
+def test_names_of_a_model_that_are_numbers_are_no_positions(table):
+    with pytest.raises(TableError, match="no columns '1'"):
+        table("zzz,b,c\n1,2,3\n4,5,6\n", known_names=["1", "b"])
+
+
 def test_columns_of_a_model(table):
     text = "b,who,a\n1,x,2\n3,y,4\n"
     X, names, _ = table(text, known_names=["a", "b"])

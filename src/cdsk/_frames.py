@@ -32,10 +32,11 @@ def check_columns(X, name):
         return
     for j, dtype in enumerate(X.dtypes):
         kind = _kind(dtype)
-        row = _first_text(_column(X, j)) if kind in ("text", "objects") else 0
+        row = _first_no_number(_column(X, j)) if kind in ("text", "objects") else 0
         if kind == "numbers" or row is None:  # objects may well be numbers
             continue
-        kind = "text" if kind == "objects" else kind
+        if kind == "objects":
+            kind = "text" if isinstance(_column(X, j)[row], str) else "no numbers"
         cell = f" ({_column(X, j)[row]!r} at row {row})" if row < X.shape[0] else ""
         raise ValueError(
             f"{name} must hold numbers only; got {kind} in column "
@@ -58,7 +59,7 @@ def column_name(X, j):
 def _column(X, j):
     """Cells of a column, as objects."""
     cells = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
-    return np.asarray(cells.to_list(), dtype=object)
+    return cells.to_list()
 
 
 def _kind(dtype):
@@ -81,6 +82,11 @@ def _kind(dtype):
     return "objects" if dtype == np.dtype(object) else "text"
 
 
-def _first_text(cells):
-    """The first row that holds text; None if there is none."""
-    return next((i for i, cell in enumerate(cells) if isinstance(cell, str)), None)
+def _first_no_number(cells):
+    """The first row that holds text or what has no value; None if there is none."""
+    return next((i for i, cell in enumerate(cells) if not _is_number(cell)), None)
+
+
+def _is_number(cell):
+    missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
+    return missing or (not isinstance(cell, str) and hasattr(cell, "__float__"))

@@ -480,6 +480,16 @@ def gaussian_log_votes(
     """
     cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
     cdef Py_ssize_t n_clusters = out.shape[1], strip, first, y, begin, size
+    # a model that was read from a file may hold anything
+    if not (
+        B.shape[1] == d
+        and bandwidth_a.shape[0] == out.shape[0] == n_a
+        and bandwidth_b.shape[0] == alpha.shape[0] == n_b
+        and offsets.shape[0] == n_clusters + 1
+        and offsets[0] == 0 and offsets[n_clusters] == n_b
+        and np.all(np.diff(offsets) >= 0)
+    ):
+        raise ValueError("The points that vote do not fit to each other.")
     cdef packed_points a, b
     cdef const double* centre
     cdef double[::1] work_b = np.empty(cdsk_packed_size(n_b, d))

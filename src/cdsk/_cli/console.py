@@ -26,6 +26,9 @@ def check_outputs(inputs, outputs):
 
     ``inputs`` are paths, ``outputs`` paths by their options; None and - are no files.
     """
+    for option, path in outputs.items():
+        if path == "-" and option not in ("-o", "--json"):
+            raise UsageError(f"{option} -: expected the name of a file.")
     inputs = [path for path in inputs if path != "-"]
     files = {o: path for o, path in outputs.items() if path not in (None, "-")}
     for option, path in files.items():

@@ -226,11 +226,12 @@ class _Columns:
         Of a table of so many columns, whose ``names`` may be empty.
         """
 
-        def index(column):
+        def index(column, numbers=True):
             count = names.count(column) if names else 0
             if count == 1:
                 return names.index(column)
-            if not count and column.isdecimal() and 1 <= int(column) <= width:
+            number = numbers and not count and column.isdecimal()
+            if number and 1 <= int(column) <= width:
                 return int(column) - 1
             known = f" or one of the names {', '.join(names)}" if names else ""
             raise TableError(
@@ -239,10 +240,12 @@ class _Columns:
             )
 
         beside = None if self._beside is None else index(self._beside)
-        features = self._features
-        if features is None and names and self._known is not None:
-            features = self._known
-        asked = range(width) if features is None else map(index, features)
+        asked = range(width)
+        if self._features is not None:
+            asked = map(index, self._features)
+        elif names and self._known is not None:
+            # by name alone, also if that is a number
+            asked = [index(column, numbers=False) for column in self._known]
         chosen = [j for j in asked if j != beside]
         if not chosen:
             raise TableError(

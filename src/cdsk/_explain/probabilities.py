@@ -74,6 +74,10 @@ class LeftOutVotes:
         agrees = np.argmax(log_votes, axis=1) == self.labels[heard]
         return learn(log_votes[:, self.shares > 0], agrees, self.counts[heard])
 
+    def __getstate__(self):
+        # learned again when it is asked for: saved models do not depend on their use
+        return {name: v for name, v in vars(self).items() if name != "calibration"}
+
     def probabilities(self):
         """Probability of the own cluster of every row (n,)."""
         all_of_them = self.calibration.probabilities(self.log_votes, self.shares)
