@@ -97,6 +97,12 @@ def test_h5py(X, tmp_path):
         assert (rows_of(as_source(file["x"])) == X).all()
 
 
+def test_zarr(X, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    array = zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(20, 3))
+    assert (rows_of(as_source(array)) == X).all()
+
+
 def test_parquet_by_row_groups(X, tmp_path):
     pytest.importorskip("pyarrow")
     from pyarrow import dataset, parquet, table
