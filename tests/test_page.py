@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page: read by a parser, and used in Chromium where there is one."""
 
+import importlib
 import json
 import re
 import shutil
@@ -465,7 +466,9 @@ def test_points_by_two_features(opened, data):
 def test_all_points_as_a_table(opened, model, data):
     told = json.loads(text_of(opened, "#data"))
     all_of(opened, "#all-points summary")[0].click()
-    rows = all_of(opened, "#all-points tbody tr")
+    # the page hears of it a moment later
+    wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait
+    rows = wait(opened, 10).until(lambda page: all_of(page, "#all-points tbody tr"))
     assert len(rows) == len(data)
     for i in (0, 70, 139):
         cells = [
