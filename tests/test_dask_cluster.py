@@ -238,7 +238,9 @@ def test_a_block_that_kills_its_workers(X, client, tmp_path, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     rows, _ = dask_rows.recorded(X, tmp_path, (30,) * 10, die=(6, 1))
     with pytest.raises(
-        RuntimeError, match=r"ended 1 times while they worked on block 6 of X.*chunks"
+        # 6, or one that waited on the same worker
+        RuntimeError,
+        match=r"ended 1 times while they worked on block \d of X.*chunks",
     ):
         model().fit(rows)
     assert left_behind(client) == []

@@ -111,4 +111,6 @@ def learn(log_votes, agrees, counts):
         bounds=[(-_MOST, _MOST), (-odds, odds)],
         options={"ftol": 1e-12},
     )
-    return Calibration(float(np.exp(found.x[0])), float(expit(found.x[1])))
+    # the digits that the minimum has: repeated rows and weights give the same ones
+    log_exponent, log_odds = np.round(found.x, 3)
+    return Calibration(float(np.exp(log_exponent)), float(expit(log_odds)))
