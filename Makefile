@@ -25,19 +25,19 @@ test: $(VENV)/tools  ## run the fast tests against the installed package
 test-slow: $(VENV)/tools  ## the same with larger problems
 	$(PYTEST) -m slow
 
-# Not those of files that call compiled code by estimators alone, if at all.
-UNCHECKED := $(patsubst %,--ignore-glob=*/test_%.py,baselines_* dask_* paper page models \
-    site readme docs main tables table plot demo report make_wheels theory_* types)
-
-test-checks: ## build a second time with bounds checks on and run the fast tests
+# Tests of what calls compiled code directly, and of whole fits.
+test-checks: ## build a second time with bounds checks on and run tests of compiled code
 	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true \
-	    TEST_ARGS="$(UNCHECKED)"
+	    TEST_ARGS="$(CORE_TESTS) $(WHOLE_TESTS)"
 
 # Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
 CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded block dense eigen embedding \
     exported_names graph indefinite kernel lowrank multilevel neighbours smo sparse votes \
     weights))
+WHOLE_TESTS := $(addprefix tests/test_,$(addsuffix .py,blocks_estimator blocks_gram \
+    blocks_landmarks candidates estimator n_clusters noise points prediction representation \
+    simd sparse_rows spectral))
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 
