@@ -80,7 +80,6 @@ bench-check: $(VENV)/tools  ## the benchmarks still run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
 	$(BIN)/python -m benchmarks.peers.compare --quick --out build/bench-check
 	$(BIN)/python -m benchmarks.large --quick --out build/bench-check $(ARGS)
-	$(BIN)/python -m benchmarks.dask --quick --out build/bench-check
 
 # The gallery runs its programs, but only those that changed since.
 docs: $(VENV)/docs  ## the documentation as pages in build/docs; warnings are errors
