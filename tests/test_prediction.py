@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.integrate import trapezoid
 from scipy.spatial.distance import pdist
 from scipy.special import softmax
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsTransformer
@@ -275,3 +276,18 @@ def test_threads_and_company_change_no_bit(blobs, options):
         alone = [getattr(models[0], name)(row[np.newaxis])[0] for row in new]
         np.testing.assert_array_equal(alone, one)
     np.testing.assert_array_equal(models[0].probabilities_, models[1].probabilities_)
+
+
+@pytest.mark.parametrize("representation", ["raw", "standardize", "whiten"])
+def test_density_integrates_to_one_over_points_as_they_are_represented(representation):
+    X = make_moons(60, noise=0.1, random_state=0)[0] * [100, 1]
+    X = np.column_stack([X, X @ [1.0, 2.0]])  # whitened to one of three dimensions
+    if representation != "whiten":
+        X = X[:, 1:2]
+    model = CDSK(2, bandwidth=0.3, representation=representation, random_state=0)
+    model.set_params(n_components=1 if representation == "whiten" else None).fit(X)
+    ends = [X.mean(axis=0) + sign * 20 * X.std(axis=0) for sign in (-1, 1)]
+    line = np.linspace(*ends, 20_001)
+    z = model.representation_.transform(line)[:, 0]
+    density = np.exp(model.score_samples(line))
+    assert abs(trapezoid(density, x=z)) == pytest.approx(1, abs=1e-6)

@@ -124,11 +124,14 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         log_density : ndarray of shape (n_new,)
-            For the Gaussian kernel with one bandwidth the density integrates to 1; for
-            other kernels it is the sum of the votes.
+            For the Gaussian kernel with one bandwidth the density integrates to 1 over
+            points as they are represented; for other kernels it is the sum of the
+            votes.
         """
         check_is_fitted(self, "labels_")
-        normaliser = self._votes.log_normaliser(self.n_features_in_)
+        points = self._candidate.points
+        n_features = self.n_features_in_ if points is None else points.shape[1]
+        normaliser = self._votes.log_normaliser(n_features)
         return self._from_votes(X, lambda votes: logsumexp(votes, axis=1) + normaliser)
 
     def transform(self, X: Data) -> NDArray[np.float64]:
