@@ -2,7 +2,6 @@
 """One method on so many rows and workers, measured in a process of its own, to JSON."""
 
 import json
-import subprocess
 import sys
 import time
 import warnings
@@ -17,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cdsk
 from benchmarks.dask.sets import ATOM, CLUSTERS, lazily
+from benchmarks.process import figures_of
 from cdsk.dask import CDSK, _estimator
 
 # rows of the sample that is clustered by itself, and of a block at most
@@ -25,22 +25,10 @@ SAMPLE, BLOCK = 5000, 100_000
 
 def in_process(method, n, n_workers, seed, timeout):
     """Figures of a method, or why there are none."""
-    command = [sys.executable, "-m", __spec__.name]
-    command.append(json.dumps([method, n, n_workers, seed]))
-    try:
-        done = subprocess.run(
-            command,
-            cwd=Path(__file__).parents[2],
-            timeout=timeout,
-            capture_output=True,
-            text=True,
-        )
-    except subprocess.TimeoutExpired:
+    found = figures_of(__spec__.name, [method, n, n_workers, seed], timeout)
+    if "timeout" in found:
         return {"failed": f"not done in {timeout:g} s"}
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no word"]
-        return {"failed": said[-1]}
-    return json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def measure(method, n, n_workers, seed):

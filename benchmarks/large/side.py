@@ -6,10 +6,8 @@ Memory is all that the process holds at most while it works: libraries, data, re
 
 import cProfile
 import json
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -22,6 +20,7 @@ from benchmarks.asv.stages.private import (
 )
 from benchmarks.large.lines import LINES, METHODS, Fit, Unavailable
 from benchmarks.peers.measure import with_peak
+from benchmarks.process import figures_of
 
 # None of these calls another. What is left are kernels, the choice and the checks.
 STAGES = {
@@ -38,22 +37,7 @@ STAGES = {
 
 def in_process(name, side, n_threads, quick, folder, timeout):
     """Figures of one side, "ours" or a peer's name, or why there are none."""
-    command = [sys.executable, "-m", __spec__.name]
-    command.append(json.dumps([name, side, n_threads, quick, folder]))
-    try:
-        done = subprocess.run(
-            command,
-            cwd=Path(__file__).parents[2],
-            timeout=timeout,
-            capture_output=True,
-            text=True,
-        )
-    except subprocess.TimeoutExpired:
-        return {"timeout": timeout}
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no word"]
-        return {"failed": f"exit code {done.returncode}: {said[-1]}"}
-    return json.loads(done.stdout.splitlines()[-1])
+    return figures_of(__spec__.name, [name, side, n_threads, quick, folder], timeout)
 
 
 def measure(name, side, n_threads, quick, folder):
