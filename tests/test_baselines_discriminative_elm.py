@@ -75,6 +75,7 @@ def test_units_of_the_network_are_in_the_bend_of_the_sigmoid(rng, d):
     assert H.std(axis=0).mean() > 0.05
 
 
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_more_clusters_than_places():
     X = np.repeat(np.eye(3), 4, axis=0)

@@ -24,6 +24,7 @@ def among_neighbours(D, k):
 
 
 @pytest.mark.parametrize("k", [None, 1, 6, 500])
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(moons, k):
     X, _ = moons
@@ -72,6 +73,7 @@ def test_labels_are_kmeans_of_unit_rows_of_eigenvectors():
     assert adjusted_rand_score(expected, model.labels_) == 1
 
 
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_duplicates_constant_features_and_few_points(moons):
     X = np.repeat(moons[0][:40], 3, axis=0)
@@ -111,6 +113,7 @@ def test_a_unit_in_which_the_variance_is_no_scale_is_told(moons, k):
     GaussianSpectral(2, bandwidth="median", n_neighbors=k).fit(1e-6 * moons[0])
 
 
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_of_equal_points_all_affinities_are_equal():
     W = GaussianSpectral(2, random_state=0).fit(np.ones((5, 2))).affinity_matrix_

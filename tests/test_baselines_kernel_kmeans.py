@@ -110,6 +110,7 @@ def test_empty_clusters_are_filled_and_the_objective_still_falls(blobs, n_cluste
     assert history[-1] == pytest.approx(objective_of(K, labels), rel=1e-9)
 
 
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_fewer_different_points_than_clusters():
     X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)

@@ -43,6 +43,7 @@ def test_planes_that_cross_are_found_where_distances_fail(rng):
 
 @pytest.mark.parametrize("alpha", [0.3, 0.1, 1e-3])
 @pytest.mark.parametrize("shape", [(60, 90), (90, 10), (150, 2), (40, 1)], ids=str)
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_codes_satisfy_the_conditions_of_optimality_of_all_atoms(rng, shape, alpha):
     # 150 directions in the plane: many atoms are nearly parallel
@@ -129,8 +130,11 @@ def test_lengths_and_units_do_not_matter(rng):
     ],
     ids=["equal", "zeros", "one feature", "two points", "orthogonal copies"],
 )
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
+# points that are all alike
 @pytest.mark.filterwarnings("ignore:The kernel separates")
 def test_degenerate_data_are_clustered(X):
     for n_clusters in (1, 2):

@@ -124,8 +124,11 @@ def test_what_did_not_converge_is_told(rng):
     ],
     ids=["equal", "zeros", "one feature", "two points"],
 )
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
+# points that are all alike
 @pytest.mark.filterwarnings("ignore:The kernel separates")
 def test_degenerate_data_are_clustered(X, graph):
     for n_clusters in (1, 2):

@@ -164,7 +164,9 @@ def test_the_unit_does_not_matter(moons, bandwidth, unit):
 
 
 @pytest.mark.parametrize("bandwidth", ["features", "scalar"])
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_copies_constant_features_and_few_points(moons, bandwidth):
     model = ManifoldSpectral(2, bandwidth=bandwidth, random_state=0)

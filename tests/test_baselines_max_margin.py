@@ -102,6 +102,7 @@ def test_units_and_places_do_not_matter(rng, kernel, unit):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_few_and_equal_points(kernel):
     model = MaxMarginClustering(3, kernel=kernel, random_state=0)

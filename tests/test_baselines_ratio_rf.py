@@ -89,6 +89,7 @@ def test_features_between_0_and_1(rng):
     assert (np.argsort(unit[:, :3], axis=0) == np.argsort(X[:, :3], axis=0)).all()
 
 
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_equal_points_are_alike():
     model = RatioRF(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))

@@ -112,6 +112,7 @@ def test_units_do_not_matter(rng, unit):
 
 
 @KERNELS
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_few_and_equal_points(kernel):
     model = RIM(3, kernel=kernel, random_state=0)

@@ -98,6 +98,7 @@ def test_units_do_not_matter(rng):
     assert (model.fit_predict(X * 2.0 ** rng.integers(-300, 300, 8)) == labels).all()
 
 
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_points_that_no_tree_can_tell_are_together():
     model = RobustAffinityGraph(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))

@@ -24,6 +24,7 @@ def dense_and_sparse():
 
 @pytest.mark.parametrize("rank", [1, 7, 500])
 @pytest.mark.parametrize("k", [None, 2, 12])
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(dense_and_sparse, rank, k):
     X, _ = dense_and_sparse
@@ -59,6 +60,7 @@ def test_clusters_of_unequal_density(dense_and_sparse, k):
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 @pytest.mark.parametrize("k", [None, 5])
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
     X, _ = dense_and_sparse
@@ -69,6 +71,7 @@ def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
 
 
 @pytest.mark.parametrize("k", [None, 3, 12])
+# graphs of so few neighbours fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_points_with_many_copies(dense_and_sparse, k):
     X, y = dense_and_sparse

@@ -127,6 +127,7 @@ def test_copies_and_units(rng):
     ],
     ids=["equal", "a line", "two points", "a grid", "nearly equal"],
 )
+# fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_degenerate_data_are_clustered(X):
     for n_clusters in (1, 2):
