@@ -99,6 +99,7 @@ for column, (shape, (X, y)) in zip(axes.T, shapes.items(), strict=True):
     ):
         began = time.perf_counter()
         with warnings.catch_warnings():
+            # clusters far apart are no fault of scikit-learn's graph
             warnings.filterwarnings("ignore", "Graph is not fully connected")
             model.fit(X)
         seconds = time.perf_counter() - began
