@@ -268,8 +268,19 @@ def relaxed_cut(X, k, n_clusters):
     return np.linalg.eigvalsh(L)[:n_clusters].mean()
 
 
-def partition_scores(partitions, n_clusters):
-    """Votes of all partitions for each, weighted by balance, sum by sum."""
+def cohesion(labels, n_clusters, A):
+    """Share of each cluster's edges in the graph A that are inside, beyond chance."""
+    inside = 0.0
+    for y in set(labels):
+        mine = np.flatnonzero(labels == y)
+        edges = [A[i, j] for i in mine for j in range(len(A)) if A[i, j]]
+        kept = [A[i, j] for i in mine for j in mine if A[i, j]]
+        inside += sum(kept) / sum(edges) if edges else 0.0
+    return max(inside - 1, 0) / (n_clusters - 1)
+
+
+def partition_scores(partitions, n_clusters, A=None):
+    """Votes of all partitions for each, weighted by balance or cohesion, sum by sum."""
 
     def balance(labels):
         shares = [np.mean(labels == y) for y in set(labels)]
@@ -277,6 +288,9 @@ def partition_scores(partitions, n_clusters):
         return (effective - 1) / (n_clusters - 1)
 
     b = [balance(p) for p in partitions]
+    if A is not None:
+        held = [cohesion(p, n_clusters, A) for p in partitions]
+        b = [max(one, two**12) for one, two in zip(b, held, strict=True)]
     return np.array(
         [
             sum(

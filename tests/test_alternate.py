@@ -18,13 +18,14 @@ from cdsk._steps.alternate import alternate
 
 
 def run(K, n_clusters, lam, **options):
-    n = len(K)
+    """Of a kernel, or of a matrix."""
+    kernel = DenseKernel(K, 2) if isinstance(K, np.ndarray) else K
     defaults = {"max_iter": 20, "tol": 1e-4, "qp_tol": 1e-6, "eigen_solver": "auto"}
     return alternate(
-        DenseKernel(K, 2),
+        kernel,
         n_clusters,
         lam,
-        np.full(n, 1 / n),
+        np.full(kernel.n, 1 / kernel.n),
         rng=np.random.RandomState(0),
         **(defaults | options),
     )
@@ -91,6 +92,57 @@ def test_uniform_weights_are_normalised_cut_spectral_clustering(n):
     )
     labels = KMeans(4, n_init=10, random_state=0).fit_predict(rows)
     assert adjusted_rand_score(labels, model.labels_) == 1
+
+
+def thin_cluster(sizes, gap=20.0, seed=0):
+    """Blobs of unit variance far from each other, and their labels."""
+    rng = np.random.RandomState(seed)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.normal(size=(len(y), 2))
+    X[:, 0] += gap * y
+    return X, y
+
+
+@pytest.mark.parametrize("sizes", [(1500, 15), (700, 70, 8)])
+def test_no_component_loses_all_weight(default_kernels, sizes):
+    X, _ = thin_cluster(sizes)
+    n_refused = 0
+    for kernel in default_kernels(X):
+        rounds = []
+        fit = run(kernel, len(sizes), 0.2, qp_tol=1e-4, report=rounds.append)
+        n_refused += not rounds[-1].accepted and rounds[-1].merit < rounds[-2].merit
+        first = run(kernel, len(sizes), 0.2, max_iter=0).embedding.component
+        assert len(np.unique(first[first >= 0])) > 1
+        for component in range(first.max() + 1):
+            mine = first == component
+            assert np.sum(mine) < 8 or fit.weights[mine].sum() > 0
+    assert n_refused > 0  # what would have lowered the merit
+
+
+def test_a_few_outliers_may_lose_theirs(default_kernels):
+    X, y = thin_cluster((600, 5))
+    fit = run(default_kernels(X)[1], 2, 0.2)
+    assert len(fit.history) > 1
+    assert (fit.weights[y == 1] == 0).all()
+
+
+@pytest.mark.parametrize("sizes", [(4950, 50), (980, 25), (1000, 100, 30)])
+@pytest.mark.parametrize("gap", [12, 20])
+@pytest.mark.parametrize("seed", range(2))
+def test_small_clusters_far_away_are_found(sizes, gap, seed):
+    X, y = thin_cluster(sizes, gap, seed)
+    model = CDSK(len(sizes), random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+
+
+@pytest.mark.parametrize("d", [4, 8])
+def test_small_clusters_do_not_cost_the_right_view(d):
+    # normal scores of a feature move a small cluster next to the large one
+    X, y = thin_cluster((900, 60, 30))
+    X = np.hstack([X, np.random.RandomState(1).normal(size=(len(X), d - 2))])
+    model = CDSK(3, random_state=0).fit(X)
+    assert model.representation_.view != "normal_scores"
+    assert adjusted_rand_score(y, model.labels_) > 0.99
 
 
 def test_rounds_are_reported():

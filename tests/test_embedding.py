@@ -160,3 +160,14 @@ def test_a_small_cluster_far_away_is_not(default_kernels, seed, spread):
     small = rng.normal([0.0, 30.0], spread, size=(60, 2))
     kernel = default_kernels(np.vstack([large, small]))[0]
     assert np.sum(fringe_of(kernel, 2) >= 8000) < 40
+
+
+@pytest.mark.parametrize("size", [15, 25])
+def test_more_points_than_neighbours_are_no_fringe(default_kernels, size):
+    """However many others there are: 25 are less than 1/200 of the mean cluster."""
+    rng = np.random.RandomState(0)
+    large = rng.normal(size=(12_000, 2))
+    small = rng.normal([0.0, 30.0], 0.5, size=(size, 2))
+    kernel = default_kernels(np.vstack([large, small]))[0]
+    lost = np.sum(fringe_of(kernel, 2) >= 12_000)
+    assert (lost == size) if size < 21 else (lost <= 1)

@@ -5,7 +5,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import reference
-from cdsk._choices.partition import choose
+from cdsk._choices.partition import choose, cohesive_agreement
+from cdsk._kernels.dense import DenseKernel
+from cdsk._kernels.neighbours import Neighbours
+from cdsk._kernels.sparse import NeighbourGraph
 
 N = 120
 THIRDS = np.arange(N) // 40
@@ -27,9 +30,15 @@ def outliers(*points):
     return labels
 
 
-def chosen(partitions, n_clusters=3):
+def chosen(partitions, n_clusters=3, neighbourhood=None):
     names = [str(i) for i in range(len(partitions))]
-    return choose(names, partitions, n_clusters)
+    return choose(names, partitions, n_clusters, neighbourhood)
+
+
+def graph_of(X, k=20):
+    """The kernel that is 1 for neighbours, and the same as an array."""
+    kernel = NeighbourGraph(Neighbours(X, k)).indicator(1)
+    return kernel, kernel.matrix.toarray()
 
 
 def test_scores_are_those_of_the_definition(rng):
@@ -41,6 +50,69 @@ def test_scores_are_those_of_the_definition(rng):
     assert choice.chosen == np.argmax(expected)
     assert choice.names == ("0", "1", "2", "3", "4", "5")
     assert (choice.agreement == choice.agreement.T).all()
+
+
+@pytest.mark.parametrize("k", [2, 7])
+def test_scores_with_neighbours_are_those_of_the_definition(rng, k):
+    X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(8, 1, size=(10, 2))])
+    partitions = [rng.integers(0, c, size=50) for c in (2, 3)]
+    partitions += [(np.arange(50) >= i).astype(int) for i in (25, 38, 40, 48)]
+    kernel, A = graph_of(X, k)
+    choice = chosen(partitions, 3, kernel)
+    expected = reference.partition_scores(partitions, 3, A)
+    np.testing.assert_allclose(choice.scores, expected, rtol=1e-12, atol=1e-15)
+    held = [reference.cohesion(p, 3, A) for p in partitions]
+    np.testing.assert_allclose(choice.cohesion, held, atol=1e-14)
+    pairs = [
+        held[i] * held[j] * adjusted_rand_score(partitions[i], partitions[j])
+        for i in range(6)
+        for j in range(i)
+    ]
+    mean = cohesive_agreement(partitions, 3, kernel)
+    assert mean == pytest.approx(np.mean(pairs), abs=1e-14)
+
+
+def test_cohesion_of_what_is_known_by_hand(rng):
+    A = np.kron(np.eye(3), np.ones((40, 40)))
+    kernel = DenseKernel(A, 1)
+    halves, random = np.arange(N) // 60, rng.integers(0, 3, size=N)
+    found = chosen([THIRDS, halves, np.zeros(N, dtype=int)], 3, kernel).cohesion
+    # halves: of each a whole block of 40 and 20 of one that they share
+    inside = 2 * (40 * 39 + 20 * 19) / (60 * 39)
+    np.testing.assert_allclose(found, [1, (inside - 1) / 2, 0], atol=1e-14)
+    many = [rng.permutation(THIRDS) for _ in range(30)]
+    assert chosen(many, 3, kernel).cohesion.mean() < 0.02
+    assert chosen([random], 1, kernel).cohesion == 1
+    assert np.isnan(chosen([THIRDS]).cohesion).all()
+
+
+def test_copies_of_a_point_are_inside():
+    # one heap of copies far away, whose neighbours are all in the other cluster
+    X = np.append(np.arange(300.0), 1000.0)[:, np.newaxis]
+    masses = np.append(np.ones(300), 50.0)
+    kernel = NeighbourGraph(Neighbours(X, 2), masses).indicator(1)
+    labels = np.append(np.zeros(300, dtype=int), 1)
+    (held,) = chosen([labels], 2, kernel).cohesion
+    (alone,) = chosen([labels], 2, graph_of(X, 2)[0]).cohesion
+    assert held > 0.5 > alone
+
+
+def test_small_clusters_outvote_a_cut_through_a_large_one(rng):
+    X = np.concatenate([rng.normal(size=(950, 2)), rng.normal(12, 1, size=(50, 2))])
+    small = (np.arange(1000) >= 950).astype(int)
+    cut = (X[:, 0] > np.median(X[:, 0])).astype(int)
+    kernel, _ = graph_of(X)
+    assert chosen([cut, small, small, small], 2).chosen == 0
+    assert chosen([cut, small, small, small], 2, kernel).chosen == 1
+
+
+def test_outliers_do_not(rng):
+    X = rng.normal(size=(1000, 2))
+    outlying = np.zeros(1000, dtype=int)
+    outlying[np.argsort(-np.linalg.norm(X, axis=1))[:3]] = 1
+    cut = (X[:, 0] > np.median(X[:, 0])).astype(int)
+    kernel, _ = graph_of(X)
+    assert chosen([cut, outlying, outlying, outlying], 2, kernel).chosen == 0
 
 
 def test_balance_is_one_for_equal_clusters_and_least_for_a_single_one():

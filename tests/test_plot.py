@@ -434,6 +434,7 @@ def test_choice_shows_curves_and_agreement(fitted, ax):
     curves = {line.get_label(): line.get_ydata() for line in ax.lines}
     np.testing.assert_array_equal(curves["score"], tried.scores)
     np.testing.assert_array_equal(curves["balance"], tried.balance)
+    np.testing.assert_array_equal(curves["cohesion"], tried.cohesion)
     np.testing.assert_array_equal(ax.collections[0].get_array(), tried.agreement)
     written = [text.get_text() for text in ax.texts]
     assert "-0.00" not in written

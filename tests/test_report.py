@@ -92,8 +92,9 @@ def test_candidates(model):
     for i, (name, row) in enumerate(zip(choice.names, rows, strict=True)):
         assert row.startswith("> " if i == choice.chosen else "  ")
         rest = row[2:].removeprefix(name).split()
-        assert rest[:2] == [f"{choice.scores[i]:.3f}", f"{choice.balance[i]:.3f}"]
-        assert len("".join(rest[2:])) == round(20 * choice.scores[i])
+        shown = choice.scores[i], choice.balance[i], choice.cohesion[i]
+        assert rest[:3] == [f"{value:.3f}" for value in shown]
+        assert len("".join(rest[3:])) == round(20 * choice.scores[i])
     low, high = model.bandwidth_.min(), model.bandwidth_.max()
     assert f"bandwidths {low:.3g} to {high:.3g}" in words(model, "Kernel")
     assert choice.names[choice.chosen] in words(model, "Kernel").split(";")[0]
@@ -304,7 +305,7 @@ def test_scores_of_the_views():
     text = words(model, "Data")
     scores = model.representation_.scores
     assert model.representation_.view == "raw"
-    assert text.startswith("150 points of 64 features, as given Balanced agreement")
+    assert text.startswith("150 points of 64 features, as given Cohesive agreement")
     assert f"as given {scores['raw']:.3f} (chosen), standardised " in text
     assert f" standardised {scores['standardize']:.3f}, whitened to" in text
     assert f"whitened to 20 components {scores['whiten 20']:.3f}" in text
@@ -364,7 +365,9 @@ def test_warnings_of_clusters(model):
 
 def test_warning_of_kernels_that_disagree(model):
     scores = np.array([0.24, 0.2])
-    choice = Choice(("a", "b"), scores, np.ones(2), np.eye(2), np.ones(2, bool), 0)
+    choice = Choice(
+        ("a", "b"), scores, *np.ones((2, 2)), np.eye(2), np.ones(2, bool), 0
+    )
     text = words(changed(model, choice_=choice), "Warnings")
     assert "The kernels disagree (best score 0.24)" in text
 

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 import reference
 from cdsk import CDSK, suggest_n_clusters
 from cdsk._choices import representation as _views
-from cdsk._choices.partition import choose
 from cdsk._choices.representation import Representation, represent
 
 N_CLUSTERS = 10
@@ -316,14 +315,14 @@ WHITENED = [f"whiten {m}" for m in (10, 20, 50, 100, 200)]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_score_is_the_balanced_agreement_of_the_partitions(rng, monkeypatch, weighted):
+def test_score_is_the_cohesive_agreement_of_the_partitions(rng, monkeypatch, weighted):
     X, seen = make_blobs(150, 4, centers=5, cluster_std=3, random_state=0)[0], []
     masses = rng.uniform(1, 3, size=150) if weighted else None
     partition = _views.spectral_partition
 
     def record(*args, **how):
         found, labels = partition(*args, **how)
-        seen.append(labels)
+        seen.append((labels, args[0].graph.indicator(1)))
         return found, labels
 
     monkeypatch.setattr(_views, "spectral_partition", record)
@@ -331,11 +330,11 @@ def test_score_is_the_balanced_agreement_of_the_partitions(rng, monkeypatch, wei
     size = 3
     assert len(seen) == 2 * size
     for i, score in enumerate(scores.values()):
-        part = seen[i * size : (i + 1) * size]
+        part, graphs = zip(*seen[i * size : (i + 1) * size], strict=True)
         if not weighted:
-            choice = choose("abcd"[:size], part, 5)
+            held = [reference.cohesion(p, 5, graphs[0].matrix.toarray()) for p in part]
             terms = [
-                choice.balance[i] * choice.balance[j] * adjusted_rand_score(p, q)
+                held[i] * held[j] * adjusted_rand_score(p, q)
                 for i, p in enumerate(part)
                 for j, q in enumerate(part[:i])
             ]

@@ -442,7 +442,11 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
             partitions.append(label(kernel, fit))
         names = [candidate.name for candidate in candidates]
         resolved = [fit.resolved for fit in fits]
-        choice = choose(names, partitions, n_clusters, resolved, points.masses)
+        choice = choose(
+            *(names, partitions, n_clusters),
+            candidates[0].kernel().neighbourhood() if several else None,
+            **{"resolved": resolved, "masses": points.masses},
+        )
         candidate, fit = candidates[choice.chosen], fits[choice.chosen]
         labels = partitions[choice.chosen]
         if several:

@@ -48,6 +48,10 @@ class LandmarkKernel(SparseKernel):
     def of_copies(self):
         return self._diagonal
 
+    def neighbourhood(self):
+        # rows near both landmarks, which those of landmarks among themselves are not
+        return self
+
 
 @dataclass(frozen=True)
 class LandmarkGraph(SparseState):

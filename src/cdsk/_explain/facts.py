@@ -129,6 +129,7 @@ def _kernel(model):
                 "name": name,
                 "score": _finite(choice.scores[i]),
                 "balance": _finite(choice.balance[i]),
+                "cohesion": _finite(choice.cohesion[i]),
                 "resolved": bool(choice.resolved[i]),
                 "chosen": i == choice.chosen,
             }

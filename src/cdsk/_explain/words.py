@@ -101,7 +101,7 @@ def _data(facts):
             + (" (chosen)" if view == data["representation"] else "")
             for view, score in data["representation_scores"].items()
         )
-        yield f"Balanced agreement over the scales: {', '.join(scores)}"
+        yield f"Cohesive agreement over the scales: {', '.join(scores)}"
 
 
 def _kernel(facts):
@@ -131,14 +131,14 @@ def kernel_in_words(facts):
 def _curve(candidates):
     """Table of the candidates with a bar for their scores, the chosen one marked."""
     width = max(len(candidate["name"]) for candidate in candidates)
-    lines = [f"  {'candidate':<{width}}  score  balance"]
+    lines = [f"  {'candidate':<{width}}  score  balance  cohesion"]
     for candidate in candidates:
         name, score = candidate["name"], candidate["score"]
         bar = "#" * round(_BAR * max(score, 0.0))
         mark = ">" if candidate["chosen"] else " "
         note = bar if candidate["resolved"] else "unresolved"
-        balance = candidate["balance"]
-        lines.append(f"{mark} {name:<{width}}  {score:5.3f}  {balance:7.3f}  {note}")
+        both = f"{candidate['balance']:7.3f}  {candidate['cohesion']:8.3f}"
+        lines.append(f"{mark} {name:<{width}}  {score:5.3f}  {both}  {note}")
     return lines
 
 

@@ -106,6 +106,10 @@ class Kernel(ABC):
         """Compiled access to the rows of |K|, diagonal entries included."""
         return self.rows()
 
+    def neighbourhood(self) -> "Kernel":
+        """The kernel that is 1 for all neighbours; itself if it knows of none."""
+        return self
+
     def weight_rows(self, vectors: Array, scale: float) -> RowSource | None:
         """Rows of scale |K| o Y'Y for ``vectors`` Y (c, n); None: they cost too much.
 
@@ -160,7 +164,7 @@ class Similarity(ABC):
         """
 
     def without_fringe(self, fewest: float) -> "Similarity":
-        """The similarity without groups of fewer points that hardly anything joins.
+        """The similarity without small groups of less mass that hardly anything joins.
 
         Their points are isolated then. A kernel that has no such notion is unchanged.
         """

@@ -27,9 +27,11 @@ from cdsk._linalg.multilevel import Multilevel
 from cdsk._rows import SparseRows
 from cdsk._runtime import check_memory
 
-# Edges below this part of the median degree do not join the fringe to the rest; it is
-# at most a quarter of the points: more are no fringe. docs/notes/2026-11-17-large.md.
+# Edges below this part of the median degree do not join the fringe to the rest. Groups
+# of so many points are none, as they have neighbours enough among themselves, nor is
+# more than a quarter of all points. docs/notes/2026-11-17-large.md.
 _WEAK = 1e-4
+_LARGE_GROUP = 21
 _LARGEST_FRINGE = 0.25
 
 # Added to the Laplacian of a preconditioner, which is singular.
@@ -183,6 +185,9 @@ class SparseKernel(Kernel):
             self.matrix.indptr, self.matrix.indices, self.matrix.data, self.diagonal
         )
 
+    def neighbourhood(self):
+        return self if self.graph is None else self.graph.indicator(self.n_threads)
+
     def weight_rows(self, vectors, scale):
         check_memory(
             8 * (self.matrix.nnz + vectors.size),
@@ -257,14 +262,19 @@ class SparseSimilarity(Similarity):
         if fewest <= 1:
             return self
         weak = _WEAK * np.median(self.degrees)
-        _, group = self._joined_above(np.full(self.n, weak))
         masses = self._kernel.masses
-        fringe = (np.bincount(group, masses)[group] < fewest) & ~self.isolated
+
+        def is_small(label):
+            light = np.bincount(label, masses) < fewest
+            return light & (np.bincount(label) < _LARGE_GROUP)
+
+        _, group = self._joined_above(np.full(self.n, weak))
+        fringe = is_small(group)[group] & ~self.isolated
         # a cluster of weak edges alone is one, if it is large enough
         count, component = self.components()
         has_more = np.zeros(count, dtype=bool)
         has_more[component[~fringe]] = True
-        fringe &= (has_more | (np.bincount(component, masses) < fewest))[component]
+        fringe &= (has_more | is_small(component))[component]
         if not 0 < np.count_nonzero(fringe) <= _LARGEST_FRINGE * self.n:
             return self
         rest = self._kernel.restricted_to(~fringe)

@@ -6,7 +6,9 @@
 An iterate is a pair of weights and the embedding that belongs to them. Its merit is the
 objective of the weight step. An iterate that does not lower the merit is not accepted
 and ends the loop, so the history never increases. Nor is one whose eigenvectors could
-not be resolved; where that holds for the first, there is nothing to go on with.
+not be resolved; where that holds for the first, there is nothing to go on with. Nor is
+one that takes the weight of all points of a component: weights fade out points, and a
+group that nothing joins to the others is a cluster, however thin it is beside them.
 """
 
 import time
@@ -14,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cdsk._kernels.neighbours import SCALE_NEIGHBOUR
 from cdsk._linalg.block_lanczos import Eigenpairs
 from cdsk._steps.eigen import TOLERANCE
 from cdsk._steps.embedding import Embedding, spectral_step
@@ -100,6 +103,7 @@ def alternate(
     began = time.perf_counter()
     embedding, problem, merit = iterate(weights, start)
     first_solution, history, qp_gap = embedding.solution, [merit], np.nan
+    components = embedding.component
     tell(0, merit, embedding, weights, qp_gap, began, True)
 
     complaint = embedding.complaint
@@ -110,7 +114,8 @@ def alternate(
         step = problem.solve(weights, qp_tol)
         new_embedding, new_problem, merit = iterate(step.alpha, embedding.solution)
         complaint = new_embedding.complaint
-        accepted = merit < history[-1] and complaint is None
+        lower = merit < history[-1] and complaint is None
+        accepted = lower and _keeps(components, step.alpha)
         tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
         if not accepted:
             converged = True
@@ -129,3 +134,13 @@ def alternate(
         )
     embedding = replace(embedding, solution=None)  # as large as what is wanted of it
     return Fit(weights, embedding, history, n_iter, qp_gap, first_solution, complaint)
+
+
+def _keeps(components, weights):
+    """Whether every component that is large enough has a point with weight.
+
+    That is more points than it takes to have a scale of their own.
+    """
+    size = np.bincount(components + 1)[1:]
+    supported = np.bincount(components[weights > 0] + 1, minlength=len(size) + 1)[1:]
+    return bool(np.all((supported > 0) | (size <= SCALE_NEIGHBOUR)))

@@ -22,9 +22,8 @@ from cdsk._linalg.block_lanczos import Eigenpairs
 from cdsk._linalg.dense import fixed_sign
 from cdsk._steps.eigen import TOLERANCE, leading_eigenpairs
 
-# Fewer points than this part of the mean cluster are no cluster, unless there are so
-# many: those have neighbours enough among themselves.
-_SMALLEST_GROUP, _LARGE_GROUP = 0.005, 21
+# Fewer points than this part of the mean cluster may be fringe.
+_SMALLEST_GROUP = 0.005
 
 
 @dataclass
@@ -42,12 +41,17 @@ class Embedding:
     n_products: int
     # what the residual was to be
     tol: float
-    # whether a point took the row of its nearest neighbour (n,)
-    stray: np.ndarray
+    # the component of each point (n,), -1 if it took the row of its nearest neighbour
+    component: np.ndarray
     # the pairs beyond the components', a start for a similar problem
     solution: Eigenpairs | None
     # pairs of points whose similarity was negative and was set to 0
     n_clipped: int
+
+    @property
+    def stray(self):
+        """Whether a point took the row of its nearest neighbour (n,)."""
+        return self.component < 0
 
     @property
     def trace(self):
@@ -74,8 +78,8 @@ def spectral_step(
     largest residual of an eigenvector.
     """
     similarity = similarity.without_fringe(_SMALLEST_GROUP * similarity.n / n_clusters)
-    known, used = _component_vectors(similarity, n_clusters)
-    if not used.any():
+    known, component = _component_vectors(similarity, n_clusters)
+    if not len(known):
         raise ValueError(
             "No two points have any similarity: every kernel value between different "
             "points is zero. Expected some that are not. This takes "
@@ -94,7 +98,7 @@ def spectral_step(
         )
         values = np.concatenate([values, found.values])
         vectors = np.concatenate([known, fixed_sign(found.vectors)])
-    unit, lengths = _unit_rows(similarity, vectors, used)
+    unit, lengths = _unit_rows(similarity, vectors, component >= 0)
     return Embedding(
         vectors=unit,
         lengths=lengths,
@@ -103,14 +107,17 @@ def spectral_step(
         residual=0.0 if found is None else float(found.residuals.max(initial=0.0)),
         n_products=0 if found is None else found.n_products,
         tol=tol,
-        stray=~used,
+        component=component,
         solution=found,
         n_clipped=similarity.n_clipped,
     )
 
 
 def _component_vectors(similarity, n_clusters):
-    """Vectors D^1/2 1_C of the components of largest volume, and the points in them."""
+    """Vectors D^1/2 1_C of the components C of largest volume, and C of each point.
+
+    -1 for points that are in none of them.
+    """
     count, label = similarity.components()
     degrees = np.where(similarity.isolated, 0.0, similarity.degrees)
     volume = np.bincount(label, weights=degrees, minlength=count)
@@ -118,7 +125,9 @@ def _component_vectors(similarity, n_clusters):
     largest = largest[volume[largest] > 0]
     vectors = np.where(label == largest[:, np.newaxis], np.sqrt(degrees), 0.0)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors, np.isin(label, largest) & ~similarity.isolated
+    place = np.full(count, -1)
+    place[largest] = np.arange(len(largest))
+    return vectors, np.where(similarity.isolated, -1, place[label])
 
 
 def _unit_rows(similarity, vectors, used):

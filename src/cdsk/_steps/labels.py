@@ -133,8 +133,10 @@ def cut_ratios(kernel, labels):
     members = (labels == np.unique(labels)[:, np.newaxis]).astype(np.float64)
     inside = np.sum(members * kernel.product(members), axis=1)
     volume = np.sum(members * kernel.row_sums, axis=1)
-    ratios = np.ones(len(volume))
-    return np.divide(volume - inside, volume, out=ratios, where=volume > 0)
+    cut = volume - inside
+    if kernel.loops is not None:
+        volume += np.sum(members * kernel.loops, axis=1)
+    return np.divide(cut, volume, out=np.ones(len(volume)), where=volume > 0)
 
 
 def in_order_of_appearance(labels):

@@ -23,7 +23,7 @@ _MOST_WRITTEN = 8
 def choice(
     model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
 ) -> "Axes":
-    """Draw score and balance of every candidate, and how far each two agree.
+    """Draw score, balance and cohesion of each candidate, and how far each two agree.
 
     The curves are above, the adjusted Rand index of every two candidates below, in the
     same columns. The chosen candidate is framed. Where views of the data were compared,
@@ -120,13 +120,15 @@ def _draw_curves(ax, tried, column):
     from matplotlib.patches import Rectangle
 
     ax.axhline(0.0, color=DARK, linewidth=0.6)
-    ax.plot(column, tried.balance, color=COLOURS[1], marker="s", ms=4, label="balance")
+    for i, name, marker in ((2, "cohesion", "^"), (1, "balance", "s")):
+        values = getattr(tried, name)
+        ax.plot(column, values, color=COLOURS[i], marker=marker, ms=4, label=name)
     ax.plot(column, tried.scores, color=COLOURS[0], marker="o", ms=5, label="score")
     ax.legend(
         loc="upper right",
         bbox_to_anchor=(len(column) - 0.5, 1.0 + _LEGEND),
         bbox_transform=ax.transData,
-        ncols=2,
+        ncols=3,
         frameon=False,
         fontsize="small",
         borderpad=0,
