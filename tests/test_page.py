@@ -9,6 +9,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
@@ -208,6 +209,34 @@ def test_text_in_place_of_numbers(model, data, tmp_path):
     model.report(table).to_html(tmp_path / "page.html")
     page = Page((tmp_path / "page.html").read_text("utf-8"))
     assert page.texts("option") == ["embedding", "feature 1"] * 2
+
+
+@pytest.fixture(scope="module")
+def with_missing(model, data, tmp_path_factory):
+    """A page of data with a hole in every fourth row, and a column of holes alone."""
+    table = data.astype(object)
+    table[::4, 0], table[:, 2] = pd.NA, pd.NaT
+    names = [None if i % 2 else f"flower {i}" for i in range(len(data))]
+    path = tmp_path_factory.mktemp("page") / "missing.html"
+    model.report(table, feature_names="xyz", row_names=names).to_html(path)
+    return path
+
+
+def test_missing_cells_and_names(with_missing):
+    page = Page(with_missing.read_text("utf-8"))
+    # what is missing everywhere is no axis
+    assert page.texts("option") == ["embedding", "x", "y"] * 2
+    told = facts_for_script(page)
+    columns = (told[key] for key in ("rows", "names", "values"))
+    for row, name, values in zip(*columns, strict=True):
+        assert (values[0] is None) == (row % 4 == 0)
+        assert values[2] is None
+        assert name == (None if row % 2 else f"flower {row}")
+    for tag, attributes, text in page.elements:
+        if tag == "tr" and "data-row" in attributes:
+            row, text = int(attributes["data-row"]), "".join(text)
+            assert text.count("–") == 1 + (row % 4 == 0)
+            assert text.startswith(str(row) if row % 2 else f"flower {row}")
 
 
 def test_many_rows_are_a_sample(tmp_path):
@@ -461,6 +490,36 @@ def test_points_by_two_features(opened, data):
     assert text_of(opened, "#axis-across").startswith(NASTY[2])
     across.select_by_index(0)
     np.testing.assert_array_equal(places_of(opened), before)
+
+
+def test_points_without_a_coordinate_are_not_drawn(browser, with_missing, data):
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.support.select import Select
+
+    browser.get(with_missing.as_uri())
+    told = json.loads(text_of(browser, "#data"))
+    rows = np.array(told["rows"])
+    across, up = map(Select, all_of(browser, ".controls select"))
+    across.select_by_visible_text("x")
+    up.select_by_visible_text("y")
+    circles = all_of(browser, "g.cluster circle")
+    drawn = np.array([circle.is_displayed() for circle in circles])
+    assert (drawn == (rows % 4 != 0)).all()
+    assert text_of(browser, "#axis-across").endswith("; 35 missing, not drawn")
+    assert "missing" not in text_of(browser, "#axis-up")
+    x = data[rows[drawn], 0]
+    assert np.corrcoef(places_of(browser)[drawn, 0], x)[0, 1] == pytest.approx(1.0)
+    # the keyboard comes to them all the same, by their number if they have no name
+    browser.execute_script("document.getElementById('picture').focus()")
+    for i in range(np.argmax(~drawn) + 1):
+        ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+        name = f"Row {rows[i]}" if rows[i] % 2 else f"flower {rows[i]}"
+        assert text_of(browser, "#said").startswith(f"{name}: ")
+    assert "x –, " in text_of(browser, "#said")
+    assert not all_of(browser, "#current")[0].is_displayed()
+    across.select_by_visible_text("embedding")
+    assert all(circle.is_displayed() for circle in circles)
+    assert browser.get_log("browser") == []
 
 
 def test_all_points_as_a_table(opened, model, data):

@@ -2,6 +2,8 @@
 """What rows are shown with: any table, its names, and which of its columns."""
 
 import tracemalloc
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -40,6 +42,70 @@ def test_the_same_values_of_every_kind_of_table(given):
 def test_values_of_polars():
     polars = pytest.importorskip("polars")
     check_values(polars.DataFrame(X, schema=["0", "1", "2"]))
+
+
+def check_missing(frame, n_columns):
+    table = Table(frame, 4, None, None)
+    assert table.values([0, 1], range(n_columns)) == [[None] * n_columns, KNOWN]
+
+
+KNOWN = [0.5, 3, True, "x", "2026-01-02"]
+
+
+def test_missing_cells_of_pandas():
+    kinds = "Float64", "Int64", "boolean", "string", "object"
+    values = *KNOWN[:4], date(2026, 1, 2)
+    for missing in (None, pd.NA, np.nan):
+        frame = pd.DataFrame(
+            {
+                kind: pd.Series([missing, value] * 2, dtype=kind)
+                for kind, value in zip(kinds, values, strict=True)
+            }
+        )
+        check_missing(frame, 5)
+    times = pd.DataFrame({"t": pd.to_datetime([None, "2026-01-02"] * 2)})
+    assert Table(times, 4, None, None).values([0], [0]) == [[None]]
+    plain = pd.DataFrame({"t": [np.nan, 0.5] * 2, "c": pd.Categorical([None, "x"] * 2)})
+    assert Table(plain, 4, None, None).values([0, 1], [0, 1]) == [
+        [None, None],
+        [0.5, "x"],
+    ]
+
+
+def test_missing_cells_of_polars():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    values = *KNOWN[:4], date(2026, 1, 2)
+    check_missing(polars.DataFrame({str(v): [None, v] * 2 for v in values}), 5)
+    frame = polars.DataFrame({"x": [float("nan"), 0.5] * 2})
+    assert Table(frame, 4, None, None).values([0, 1], [0]) == [[None], [0.5]]
+
+
+def test_masked_cells_are_missing():
+    hidden = np.ma.masked_equal(X, 7)
+    assert Table(hidden, 4, None, None).values(ROWS, [0, 1]) == [[6, None], [0, 1]]
+
+
+def test_columns_with_missing_cells_are_ranked_by_the_others():
+    rng = np.random.default_rng(0)
+    clusters = np.arange(60) % 2
+    wide = rng.normal(size=(60, MOST_FEATURES + 1))
+    wide[:, 5] += 9.0 * clusters
+    masked = np.ma.masked_array(wide, np.zeros(wide.shape, dtype=bool))
+    masked[7, 5] = np.ma.masked
+    frame = pd.DataFrame(wide).astype("Float64")
+    frame.iloc[7, 5] = pd.NA
+    for given in (masked, frame):
+        table = Table(given, 60, None, None)
+        assert table.columns(np.arange(60), clusters)[0] == 5
+
+
+def test_rows_and_columns_without_a_name():
+    names = ["a", None, np.nan, pd.NA]
+    assert Table(X, 4, None, names).names([0, 1, 2, 3]) == ["a", None, None, None]
+    assert Table(X, 4, None, ["", "b", "c", "d"]).names([0, 1]) == [None, "b"]
+    assert Table(X, 4, ["a", None, ""], None).feature_names == [
+        *("a", "feature 1", "feature 2")
+    ]
 
 
 def test_names():
@@ -117,6 +183,13 @@ def test_columns_of_text_and_without_variance_come_last():
         (float("nan"), None),
         (float("-inf"), None),
         (None, None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        (np.datetime64("NaT"), None),
+        (Decimal("NaN"), None),
+        (np.ma.masked, None),
+        ("nan", "nan"),
+        ([1, 2], "[1, 2]"),
         (pd.Timestamp("2020-01-02"), "2020-01-02 00:00:00"),
         ("<b>", "<b>"),
     ],

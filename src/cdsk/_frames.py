@@ -32,12 +32,15 @@ def check_columns(X, name):
         return
     for j, dtype in enumerate(X.dtypes):
         kind = _kind(dtype)
-        row = _first_no_number(_column(X, j)) if kind in ("text", "objects") else 0
-        if kind == "numbers" or row is None:  # objects may well be numbers
+        if kind == "numbers":
+            continue
+        cells = column_cells(X, j)
+        row = _first_no_number(cells) if kind in ("text", "objects") else 0
+        if row is None:  # objects may well be numbers
             continue
         if kind == "objects":
-            kind = "text" if isinstance(_column(X, j)[row], str) else "no numbers"
-        cell = f" ({_column(X, j)[row]!r} at row {row})" if row < X.shape[0] else ""
+            kind = "text" if isinstance(cells[row], str) else "no numbers"
+        cell = f" ({cells[row]!r} at row {row})" if row < X.shape[0] else ""
         raise ValueError(
             f"{name} must hold numbers only; got {kind} in column "
             f"{X.columns[j]!r}{cell}. {_ADVICE[kind]}"
@@ -56,8 +59,8 @@ def column_name(X, j):
     return repr(X.columns[j]) if is_frame(X) else str(j)
 
 
-def _column(X, j):
-    """Cells of a column, as objects."""
+def column_cells(X, j):
+    """Cells of a column of a frame, as objects."""
     cells = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
     return cells.to_list()
 
@@ -88,5 +91,13 @@ def _first_no_number(cells):
 
 
 def _is_number(cell):
-    missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
-    return missing or (not isinstance(cell, str) and hasattr(cell, "__float__"))
+    has_value = not isinstance(cell, str) and hasattr(cell, "__float__")
+    return has_value or is_missing(cell)
+
+
+def is_missing(cell):
+    """Whether nothing is known: None, NaN, NaT, NA or what a mask hides."""
+    if cell is None or cell is np.ma.masked or type(cell).__name__ == "NAType":
+        return True
+    differs = cell != cell  # but for these no value differs from itself
+    return isinstance(differs, bool | np.bool_) and bool(differs)

@@ -21,7 +21,7 @@
     if (text !== undefined) made.textContent = text;
     return made;
   };
-  const title = (i) => (data.names === null ? `Row ${data.rows[i]}` : data.names[i]);
+  const title = (i) => data.names?.[i] ?? `Row ${data.rows[i]}`;
   const figures = (i) => [
     ["cluster", data.labels[i] < 0 ? `noise, found in ${data.clusters[i]}` : data.clusters[i]],
     ["margin", data.margins[i] === null ? null : data.margins[i].toFixed(2)],
@@ -57,9 +57,9 @@
   const point = (i) => {
     current = i;
     tip.hidden = i === null;
-    ring.classList.toggle("seen", i !== null);
+    ring.classList.toggle("seen", i !== null && drawn[i] !== null);
     if (i === null) return;
-    const [x, y] = drawn[i];
+    const [x, y] = drawn[i] ?? [0, 0];
     ring.setAttribute("cx", x);
     ring.setAttribute("cy", y);
     const table = element("table");
@@ -80,7 +80,7 @@
     const x = (event.clientX - box.left) * unit, y = (event.clientY - box.top) * unit;
     let best = null, least = (within * unit) ** 2;
     drawn.forEach((place, i) => {
-      if (selected !== null && data.clusters[i] !== selected) return;
+      if (place === null || (selected !== null && data.clusters[i] !== selected)) return;
       const far = (place[0] - x) ** 2 + (place[1] - y) ** 2;
       if (far < least) [best, least] = [i, far];
     });
@@ -139,11 +139,13 @@
     const known = values.filter((value) => value !== null);
     const low = known.reduce((a, b) => Math.min(a, b), Infinity);
     const high = known.reduce((a, b) => Math.max(a, b), -Infinity);
-    label.textContent = `${data.features[j]}, ${shown(low)} to ${shown(high)}`;
+    const missing = values.length - known.length;
+    label.textContent = `${data.features[j]}, ${shown(low)} to ${shown(high)}` +
+      (missing > 0 ? `; ${missing} missing, not drawn` : "");
     // half of each, so that no difference overflows
     const middle = low / 2 + high / 2, half = high / 2 - low / 2 || 1;
     return values.map((value) =>
-      value === null ? from : (from + to) / 2 + ((to - from) / 2) * ((value - middle) / half));
+      value === null ? null : (from + to) / 2 + ((to - from) / 2) * ((value - middle) / half));
   };
   const draw = () => {
     const byFeatures = across.value !== "" && up.value !== "";
@@ -154,6 +156,9 @@
     const y = byFeatures && scale(Number(up.value), 930, 30, find("axis-up"));
     circles.forEach((circle, i) => {
       drawn[i] = byFeatures ? [x[i], y[i]] : places[i];
+      if (drawn[i].includes(null)) drawn[i] = null;
+      circle.classList.toggle("missing", drawn[i] === null);
+      if (drawn[i] === null) return;
       circle.setAttribute("cx", drawn[i][0]);
       circle.setAttribute("cy", drawn[i][1]);
     });

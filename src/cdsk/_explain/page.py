@@ -193,14 +193,11 @@ def _sample(facts, drawing):
 def _axes(facts, drawing):
     """Two choices of features, if there are numbers to draw; else nothing."""
     features = facts["features"]["shown"]
-    numbers = [
-        j
-        for j in range(len(features))
-        if all(
-            values[j] is None or type(values[j]) in (int, float)
-            for values in drawing.values
-        )
-    ]
+    numbers = []
+    for j in range(len(features)):
+        kinds = {type(values[j]) for values in drawing.values} - {type(None)}
+        if kinds and kinds <= {int, float}:
+            numbers.append(j)
     if not numbers:
         return ""
     options = "".join(

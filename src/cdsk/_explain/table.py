@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cdsk._frames import column_cells, is_frame, is_missing
+
 # Of more features, those in which the clusters differ most.
 MOST_FEATURES = 12
 
@@ -47,11 +49,14 @@ class Table:
         if feature_names is None and known_names is not None and len(known_names) == d:
             feature_names = known_names
         if feature_names is None:
-            feature_names = [f"feature {j}" for j in range(d)]
-        self.feature_names = _names(feature_names, d, "feature_names", "columns of X")
+            feature_names = [None] * d
+        names = _names(feature_names, d, "feature_names", "columns of X")
+        self.feature_names = [
+            f"feature {j}" if name is None else name for j, name in enumerate(names)
+        ]
 
     def names(self, rows):
-        """Names of some rows, None if they have none."""
+        """Names of some rows, None for those that have none, or if none has any."""
         return None if self.row_names is None else [self.row_names[i] for i in rows]
 
     def columns(self, rows, clusters):
@@ -64,29 +69,52 @@ class Table:
         d = self.n_columns
         if d <= MOST_FEATURES:
             return list(range(d))
-        part = getattr(self._X, "iloc", self._X)[np.asarray(rows)]
+        part = self._part(rows)
         if sparse.issparse(part):
             shares = _shares_of_sparse(part, clusters)
         else:
-            part = np.asarray(part)
-            shares = [_share_between(part[:, j], clusters) for j in range(d)]
+            shares = [_share_between(_numbers(part, j), clusters) for j in range(d)]
         return np.argsort(-np.array(shares), kind="stable")[:MOST_FEATURES].tolist()
 
     def values(self, rows, columns):
         """Lists of values of some rows, of plain types; None without a table."""
         if self._X is None:
             return [None] * len(rows)
-        part = getattr(self._X, "iloc", self._X)[np.asarray(rows)]
+        part = self._part(rows)
         if sparse.issparse(part):
-            part = part[:, columns].toarray()
-        else:
-            part = np.asarray(part)[:, columns]
-        return [[as_plain(value) for value in row] for row in part.tolist()]
+            part, columns = part[:, columns].toarray(), range(len(columns))
+        cells = [_cells(part, j) for j in columns]
+        return [[as_plain(column[i]) for column in cells] for i in range(len(rows))]
+
+    def _part(self, rows):
+        """Some rows: a frame, a sparse matrix, or an array, which may be masked."""
+        part = getattr(self._X, "iloc", self._X)[np.asarray(rows)]
+        if sparse.issparse(part) or is_frame(part) or np.ma.isMaskedArray(part):
+            return part
+        return np.asarray(part)
+
+
+def _cells(part, j):
+    """Cells of a column, each of its own type."""
+    return column_cells(part, j) if is_frame(part) else part[:, j].tolist()
+
+
+def _numbers(part, j):
+    """A column as float64, NaN for what is missing or, if it has text, for all."""
+    if not is_frame(part) and part.dtype.kind in "biuf":
+        return np.ma.filled(part[:, j].astype(np.float64), np.nan)
+    cells = _cells(part, j)
+    try:
+        return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+    except (TypeError, ValueError, OverflowError):
+        return np.full(len(cells), np.nan)
 
 
 def as_plain(value):
     """A number or text as JSON has them; None for what is neither finite nor there."""
-    if value is None or isinstance(value, bool | str):
+    if is_missing(value):
+        return None
+    if isinstance(value, bool | str):
         return value
     if isinstance(value, Integral):
         return int(value)
@@ -98,7 +126,8 @@ def as_plain(value):
 def _names(names, n, what, of):
     if names is None:
         return None
-    names = [str(name) for name in names]
+    # an empty name says as little as one that is missing
+    names = [None if is_missing(name) else str(name) or None for name in names]
     if len(names) != n:
         raise ValueError(
             f"{what} must hold one name for each of the {n} {of}; got {len(names)}."
@@ -111,10 +140,6 @@ def _share_between(values, clusters):
 
     In units of the largest, so that no square overflows.
     """
-    try:
-        values = values.astype(np.float64)
-    except (TypeError, ValueError):
-        return 0.0
     known = np.isfinite(values)
     values, clusters = values[known], clusters[known]
     if not len(values):
