@@ -79,6 +79,7 @@ def types_in(function, *arguments):
 def check_same(again, model, data):
     np.testing.assert_array_equal(again.labels_, model.labels_)
     np.testing.assert_array_equal(again.predict(data), model.predict(data))
+    np.testing.assert_array_equal(again.transform(data), model.transform(data))
     scores = again.decision_function(data), model.decision_function(data)
     np.testing.assert_array_equal(*scores)
     assert str(again.report()) == str(model.report())

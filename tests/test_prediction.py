@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 import cdsk
 from cdsk import CDSK
+from cdsk._nearest import Tiles
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +160,23 @@ def test_rows_of_the_fit_keep_their_places(blobs, rng, options):
     np.testing.assert_array_equal(found, model.embedding_)
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", KERNELS.values(), ids=KERNELS)
+def test_what_finds_points_of_the_fit_is_made_once(blobs, monkeypatch, options):
+    """It is as large as the data, and a row alone should not wait for it."""
+    made = []
+
+    def make(*arguments):
+        made.append(arguments)
+        return Tiles(*arguments)
+
+    monkeypatch.setattr("cdsk._kernels.neighbours.Tiles", make)
+    model = CDSK(3, random_state=0, **options).fit(blobs)
+    first = model.transform(blobs[:1])
+    made.clear()
+    np.testing.assert_array_equal(model.transform(blobs[:1]), first)
+    assert made == []
 
 
 def test_places_are_means_by_votes(blobs, rng):

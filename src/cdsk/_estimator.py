@@ -33,7 +33,7 @@ from cdsk._parameters import (
     refused_for_sparse,
 )
 from cdsk._points import warn_of_copies
-from cdsk._prediction import Prediction
+from cdsk._prediction import Prediction, search_among
 from cdsk._progress import Progress
 from cdsk._runtime import (
     one_thread_if_forked,
@@ -502,6 +502,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         self.n_clipped_ = fit.embedding.n_clipped
         votes = points.of_all_copies(fit.weights)
         self._votes = candidate.votes(labels, votes, self.n_clusters_)
+        self._search = search_among(candidate)
         with np.errstate(divide="ignore"):
             others = of_rows(np.log(others.T))
         shares = points.shares(self.clusters_, self.weights_, self.n_clusters_)

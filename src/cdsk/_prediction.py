@@ -14,10 +14,24 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from cdsk._choices.candidates import TruncatedGaussian
 from cdsk._kernels.neighbours import PointSearch
 from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import Data, can_be_cut, parts_of_rows, said_of_rows
+
+
+def search_among(candidate):
+    """The search among the points of a fit by a candidate; None if it has none.
+
+    It is the one that asks for their scales, if there is one: what is made for the
+    first new point serves all.
+    """
+    if isinstance(candidate, TruncatedGaussian):
+        neighbours = candidate.graph.neighbours
+        if isinstance(neighbours, PointSearch):
+            return neighbours
+    return None if candidate.points is None else PointSearch(candidate.points)
 
 
 class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -187,21 +201,21 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _placed(self):
         """A function from new points, as they are represented, to their places."""
         n_threads = resolve_n_threads(self.n_threads)
-        known, theta = self._points.from_rows(self.embedding_), self.eigenvalues_
+        theta, search = self.eigenvalues_, self._search
         # an eigenvector of 0 is not a mean of anything
         inverse = np.divide(1.0, theta, out=np.zeros_like(theta), where=theta != 0)
-        values = known * self._lengths[:, np.newaxis] * inverse
-        points = self._candidate.points
-        search = None if points is None else PointSearch(points)
+        values = self._points.from_rows(self.embedding_)
+        values *= self._lengths[:, np.newaxis]
 
         def place(new):
-            found = self._votes.mean(new, values, n_threads)
+            found = self._votes.mean(new, values, n_threads) * inverse
             lengths = np.linalg.norm(found, axis=1, keepdims=True)
             found /= np.where(lengths > 0, lengths, 1.0)
             if search is not None:
                 nearest, distances = search.nearest_to(new, 1, n_threads)
                 same = distances[:, 0] == 0
-                found[same] = known[nearest[same, 0]]
+                equal = self._points.row_of[nearest[same, 0]]
+                found[same] = self.embedding_[equal]
             return found
 
         return place
