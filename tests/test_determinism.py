@@ -146,8 +146,8 @@ def test_one_model_predicts_from_many_threads(blobs, parameters):
     )
 
     def judge(model, part):
-        methods = model.predict, model.decision_function, model.score_samples
-        return [method(part) for method in methods]
+        names = "predict predict_proba decision_function score_samples transform"
+        return [getattr(model, name)(part) for name in names.split()]
 
     expected = [judge(alone, part) for part in parts]
     with ThreadPoolExecutor(8) as pool:
