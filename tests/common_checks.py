@@ -4,7 +4,11 @@ from sklearn.utils import get_tags
 
 
 def not_for_clusterers(estimator):
-    """Checks that ask for the probabilities of the classes of y."""
+    """Checks that ask for the probabilities of the classes of y.
+
+    They read ``classifier_tags``, which no clusterer has; tests/test_estimator.py shows
+    that nothing else in them fails.
+    """
     if not get_tags(estimator).input_tags.sparse:
         return {}
     reason = "scikit-learn takes an estimator with predict_proba for a classifier"

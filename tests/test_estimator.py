@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.neighbors import KNeighborsTransformer
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cdsk
@@ -42,6 +43,23 @@ def test_scikit_learn_common_checks(estimator, check):
 )
 def test_common_checks_with_one_option_at_a_time(estimator, check):
     check(estimator)
+
+
+@FEW_POINTS
+@pytest.mark.parametrize("name", not_for_clusterers(CDSK()))
+def test_what_else_is_in_the_checks_of_classifiers_holds(name):
+    """They ask for a tag of classifiers, and only because there is predict_proba."""
+    check = getattr(estimator_checks, name)
+    with pytest.raises(AssertionError) as failed:
+        check("CDSK", CDSK())
+    assert "no attribute 'multi_class'" in str(failed.value.__cause__)
+
+    class WithoutProbabilities(CDSK):
+        @property
+        def predict_proba(self):
+            raise AttributeError("not for these checks")
+
+    check("WithoutProbabilities", WithoutProbabilities())
 
 
 @pytest.fixture(scope="module")
