@@ -19,6 +19,7 @@ from cdsk._choices.representation import VIEWS
 from cdsk._cli import cluster, options
 from cdsk._cli import main as _cli
 from cdsk._kernels.bandwidth import RULES
+from cdsk._parameters import METRICS
 
 
 @pytest.fixture(scope="module")
@@ -168,11 +169,11 @@ def test_options_reach_the_estimator(cdsk, data, points, monkeypatch):
 
     monkeypatch.setattr(CDSK, "fit", fit)
     options = "--lam 0.5 --max-iter 3 --seed 4 --threads 2 --verbose --bandwidth 1.5"
-    options += " --representation whiten --components 1 --noise 0.02"
+    options += " --representation whiten --components 1 --noise 0.02 --metric cosine"
     cdsk("cluster", data, "-k", 3, "--columns", "2", *options.split())
     expected = dict(n_clusters=3, lam=0.5, max_iter=3, random_state=4, n_threads=2)
     expected |= dict(verbose=1, bandwidth=1.5, noise=0.02)
-    expected |= dict(representation="whiten", n_components=1)
+    expected |= dict(representation="whiten", n_components=1, metric="cosine")
     assert {name: seen[name] for name in expected} == expected
     np.testing.assert_allclose(seen["X"], points[:, [1]], rtol=0, atol=1e-12)
 
@@ -180,11 +181,32 @@ def test_options_reach_the_estimator(cdsk, data, points, monkeypatch):
 def test_defaults_are_those_of_the_estimator():
     arguments = _cli.parser().parse_args(["cluster", "x.csv", "-k", "2"])
     defaults = inspect.signature(CDSK).parameters
-    for name in ("bandwidth", "lam", "max_iter", "representation", "noise"):
+    for name in ("bandwidth", "lam", "max_iter", "metric", "representation", "noise"):
         assert getattr(arguments, name) == defaults[name].default
     assert arguments.threads == defaults["n_threads"].default
     assert tuple(cluster.RULES) == ("auto", *RULES)
     assert tuple(cluster.VIEWS) == ("auto", *VIEWS)
+    assert cluster.METRICS == METRICS
+
+
+def test_rows_without_a_direction(cdsk, refuse, tmp_path):
+    pytest.importorskip("skops", reason="skops is not installed")
+    angle = np.linspace(0, 6, 12)
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    table, model = tmp_path / "table.npy", tmp_path / "model.skops"
+    np.save(table, X)
+    assert (
+        cdsk("cluster", table, "-k", 2, "--metric", "cosine", "--save", model)[0] == 0
+    )
+    X[[3, 7]] = 0
+    np.save(table, X)
+    for asked in (
+        ("cluster", table, "-k", 2, "--metric", "cosine"),
+        ("predict", model, table),
+    ):
+        said = refuse(*asked)
+        assert "zeros only in rows 3, 7 (2 in all, counted from 0)" in said
+        assert "Leave such rows out" in said
 
 
 def test_noise_is_counted(cdsk, tmp_path, points):

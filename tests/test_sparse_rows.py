@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import cosine_distances
 from sklearn.neighbors import KNeighborsTransformer
 
-from cdsk import CDSK, plot, select_lambda
+from cdsk import CDSK, plot, select_lambda, suggest_n_clusters
 from cdsk._kernels.neighbours import Neighbours, PointSearch
 from cdsk._kernels.sparse_rows import canonical, digests, nearest_rows
 from cdsk._points import Points, first_of_equal_rows
@@ -143,6 +143,18 @@ def test_what_else_works_for_sparse_points(few, options):
     assert "300 points of 200 features" in str(model.report())
 
 
+def test_clusters_of_sparse_and_dense_points_are_counted_alike(few):
+    X = few[0].copy()
+    X.data *= np.random.default_rng(1).uniform(0.5, 1.5, size=X.nnz)
+    options = {"representation": "raw", "random_state": 0}
+    ours, dense = (CDSK("auto", **options).fit(one) for one in (X, X.toarray()))
+    choice, expected = ours.count_choice_, dense.count_choice_
+    assert (choice.n_clusters, choice.runner_up) == (3, expected.runner_up)
+    np.testing.assert_allclose(choice.scores, expected.scores, atol=1e-3)
+    by_itself = suggest_n_clusters(X.toarray(), **options)
+    np.testing.assert_allclose(choice.scores, by_itself.scores, atol=1e-3)
+
+
 def test_explanations_of_a_fit_of_sparse_points(few):
     X = few[0]
     model = CDSK(3, metric="cosine", random_state=0).fit(X)
@@ -220,12 +232,23 @@ def test_cosine_of_dense_rows_counts_directions_only(rng, unit):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_rows_of_zeros_have_no_direction(form):
-    X = np.eye(6)
+    X = np.eye(9)
     model = CDSK(2, metric="cosine", random_state=0).fit(form(X))
+    asked = "predict", "predict_proba", "decision_function", "score_samples"
+    methods = [getattr(model, name) for name in (*asked, "transform")]
     X[4] = 0.0
-    for ask in (CDSK(2, metric="cosine").fit, model.predict):
-        with pytest.raises(ValueError, match=r"zeros only in row 4 \(1 in all\)"):
+    more = np.concatenate([X, np.zeros((6, 9))])
+    for ask in (CDSK(2, metric="cosine").fit, *methods):
+        with pytest.raises(
+            ValueError,
+            match=r"got zeros only in row 4 \(1 in all, counted from 0\)\. Leave such "
+            r"rows out: .* Or fit with metric=\"euclidean\"\.$",
+        ):
             ask(form(X))
+        with pytest.raises(
+            ValueError, match=r"in rows 4, 9, 10, 11, 12, \.\.\. \(7 in"
+        ):
+            ask(form(more))
 
 
 def test_what_is_no_metric_is_refused():
@@ -291,12 +314,14 @@ def peak_bytes(function):
 
 
 @pytest.mark.parametrize(
-    "n", [800, pytest.param(20_000, marks=pytest.mark.slow)], ids=str
+    ("n", "n_clusters"),
+    [(800, 3), (800, "auto"), pytest.param(20_000, 3, marks=pytest.mark.slow)],
+    ids=str,
 )
-def test_nothing_is_filled(n):
+def test_nothing_is_filled(n, n_clusters):
     """50,000 words would be 8 GB for 20,000 texts, and 320 MB for 800."""
     X, topic = texts(np.random.default_rng(0), n, 50_000, words=40)
-    model = CDSK(3, metric="cosine", random_state=0)
+    model = CDSK(n_clusters, metric="cosine", random_state=0)
     new = X[: n // 10]
 
     def work():

@@ -48,6 +48,11 @@ def changed(array, place, value):
             "n_clusters must be at most the number of samples; got n_clusters=3 and",
         ),
         (X + 1j, "Complex data not supported"),
+        (
+            np.ma.masked_array(X, changed(np.zeros(X.shape, bool), ([4, 9], 1), True)),
+            r"^X must not hide cells by a mask; got one at row 4, column 1 \(2 in all\)"
+            "; expected finite numbers only.$",
+        ),
         ([[1.0, 2.0], [3.0]], "inhomogeneous"),
         ("data.csv", "X must hold numbers only; got 'data.csv'"),
         (None, "Expected 2D array"),

@@ -205,12 +205,12 @@ def test_an_error_tells_the_row(blobs, monkeypatch, wrong):
     new = blobs[:50].copy()
     new[33, 1] = wrong
     monkeypatch.setattr(_validation, "_PART_ROWS", 10)
-    with pytest.raises(ValueError, match=r"row 3\b.* Rows are counted from row 30\."):
+    with pytest.raises(ValueError, match=r"row 3\b.* Row 0 is row 30 of X here\."):
         model.predict(new)
     new[3, 1] = wrong
     with pytest.raises(ValueError, match=r"row 3\b") as told:
         model.predict(new)
-    assert "counted" not in str(told.value)
+    assert "of X here" not in str(told.value)
 
 
 def peak_beyond_result(ask, X):

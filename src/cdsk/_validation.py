@@ -42,6 +42,9 @@ _PART_ROWS, _PART_NUMBERS = 2**16, 2**23
 # Rows and columns of a matrix that are compared at once.
 _TILE = 128
 
+# Of more rows that are wrong the first are named.
+_MOST_NAMED = 5
+
 
 def check_points(X, name="X", *, validate=None, **options):
     """Return X as a C-contiguous float32 or float64 matrix of finite numbers.
@@ -49,6 +52,12 @@ def check_points(X, name="X", *, validate=None, **options):
     ``validate`` is scikit-learn's ``check_array`` or an estimator's stand-in for it.
     """
     check_columns(X, name)
+    if np.ma.is_masked(X):
+        place = _place_of(X, np.ma.getmaskarray(X))
+        raise ValueError(
+            f"{name} must not hide cells by a mask; got one{place}; expected finite "
+            "numbers only."
+        )
     if validate is None:
         validate = partial(utils.check_array, input_name=name)
     try:
@@ -71,9 +80,14 @@ def _first_place(X, test):
         wrong = test(as_numbers(X))
     except (TypeError, ValueError):  # another spelling of a missing value
         return "; expected finite numbers only."
+    return f"{_place_of(X, wrong)}; expected finite numbers only."
+
+
+def _place_of(X, wrong):
+    """The first cell that is wrong, and how many are."""
     row, column = np.argwhere(wrong)[0]
     place = f" at row {row}, column {column_name(X, column)}"
-    return f"{place} ({np.count_nonzero(wrong)} in all); expected finite numbers only."
+    return f"{place} ({np.count_nonzero(wrong)} in all)"
 
 
 def _first_text(X):
@@ -92,11 +106,15 @@ def unit_rows(X):
     largest = abs(X).max(axis=1)
     if sparse.issparse(X):
         largest = largest.toarray().ravel()
-    if not largest.all():
+    empty = np.flatnonzero(largest == 0)
+    if len(empty):
+        named = ", ".join(map(str, empty[:_MOST_NAMED]))
+        more = ", ..." if len(empty) > _MOST_NAMED else ""
         raise ValueError(
-            'metric="cosine" needs rows that have a direction; got zeros only in row '
-            f"{int(np.argmin(largest))} ({np.count_nonzero(largest == 0)} in all). "
-            "Leave such rows out."
+            'metric="cosine" needs rows that have a direction; got zeros only in row'
+            f"{'' if len(empty) == 1 else 's'} {named}{more} ({len(empty)} in all, "
+            "counted from 0). Leave such rows out: they belong to no cluster. Or fit "
+            'with metric="euclidean".'
         )
     # twice, so that no square is beyond the range of numbers
     scaled = _rows_over(X, largest)
@@ -135,7 +153,7 @@ def said_of_rows(rows):
     except ValueError as error:
         if rows.start == 0:
             raise
-        raise ValueError(f"{error} Rows are counted from row {rows.start}.") from None
+        raise ValueError(f"{error} Row 0 is row {rows.start} of X here.") from None
 
 
 def in_one_dtype(A, B):

@@ -15,6 +15,9 @@ RULES = ("auto", "neighbour", "variance", "std", "median", "local")
 # Those of cdsk._choices.representation, too.
 VIEWS = ("auto", "raw", "standardize", "normal_scores", "whiten")
 
+# Those of cdsk._parameters, too.
+METRICS = ("euclidean", "cosine")
+
 # A fit of more numbers, or rows, takes seconds: its progress is shown.
 LONG_NUMBERS, LONG_ROWS = 10**6, 10**4
 
@@ -50,6 +53,13 @@ def add_to(commands):
         type=int,
         metavar="N",
         help="how many of them are whitened (default: all)",
+    )
+    add(
+        "--metric",
+        choices=METRICS,
+        default="euclidean",
+        help="distance between rows; cosine counts directions alone (default: "
+        "%(default)s)",
     )
     add(
         "--bandwidth",
@@ -174,6 +184,7 @@ def _fit(X, arguments):
     model = CDSK(
         arguments.clusters,
         bandwidth=arguments.bandwidth,
+        metric=arguments.metric,
         representation=arguments.representation,
         n_components=arguments.components,
         lam=arguments.lam,
