@@ -121,6 +121,12 @@ def test_numpy_files(tmp_path, dtype):
             r"row 3, column 2 \('b'\): expected a finite number; got 'x y'",
         ),
         ("1,2\n3,abc\n", r"row 2, column 2: expected a finite number; got 'abc'\.$"),
+        (
+            "who,x\nr0,1\n",
+            r"row 2, column 1 \('who'\): .* got 'r0'\. Name columns of numbers with "
+            r"--columns, or one of names with --id\.$",
+        ),
+        ("a,b\n1,NA\n", r"got 'NA' \(a missing value\)\.$"),
         ("a\nx y\n", r"row 2, column 1 \('a'\): .* got 'x y'\.$"),
         ("1,2\n3,1_0\n", r"row 2, column 2: expected a finite number; got '1_0'\."),
         ("1,2\n3," + "x" * 999, r"got 'x{12}\.\.\.x{13}'\.$"),
@@ -438,6 +444,7 @@ def test_parquet(parquet):
     assert ids == ["who", "a", "b"]
     assert parquet(columns, None, "who")[1] == ["x", "n", "yes"]
     assert parquet(columns, known_names=["n"])[0].tolist() == [[3], [-4]]
+    assert parquet({"x": [1.0, 2.0], "who": ["a", None]}, None, "who")[2][2] == ""
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ _CHARACTERS = {"tab": "\t", "space": None}  # None: any white space
 _DIALECTS = [(d, p) for d in (";", "tab", "space", ",") for p in ".," if d != p]
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _SWAPPED = str.maketrans(",.", ".,")
+_OF_NUMBERS = " Name columns of numbers with --columns, or one of names with --id."
 
 
 class TableError(ValueError):
@@ -135,8 +136,11 @@ def _read_text(file, columns, header, delimiter, decimal):
             value = _number(cells[j], decimal)
             if value is None or not math.isfinite(value):
                 name = f" ({names[j]!r})" if names and names[j] else ""
-                missing = " (a missing value)" if cells[j].lower() in _MISSING else ""
+                is_missing = cells[j].lower() in _MISSING
+                missing = " (a missing value)" if is_missing else ""
                 advice = _advice(cells, delimiter, decimal) or hint * (line == top)
+                if len(chosen) > 1 and names and cells[j][:1].isalpha():
+                    advice = advice or _OF_NUMBERS * (not is_missing)
                 raise TableError(
                     f"row {line}, column {j + 1}{name}: expected a finite number; got "
                     f"{reprlib.repr(cells[j])}{missing}.{advice}"
@@ -305,8 +309,8 @@ def _read_parquet(path, columns):
                 for is_kind in (types.is_integer, types.is_floating, types.is_boolean)
             ):
                 raise TableError(
-                    f"column {names[j]!r}: expected numbers; got the type {kind}. Name "
-                    "columns of numbers with --columns."
+                    f"column {names[j]!r}: expected numbers; got the type {kind}."
+                    f"{_OF_NUMBERS}"
                 )
         table = file.read()
     X = np.empty((table.num_rows, len(chosen)))
@@ -323,5 +327,6 @@ def _read_parquet(path, columns):
         )
     ids = None
     if beside is not None:
-        ids = [names[beside], *map(str, table.column(beside).to_pylist())]
+        cells = table.column(beside).to_pylist()
+        ids = [names[beside], *("" if c is None else str(c) for c in cells)]
     return X, [names[j] for j in chosen], ids
