@@ -5,10 +5,15 @@ import doctest
 import importlib
 import io
 import re
+import shlex
 from importlib.metadata import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
+
+from cdsk._cli.main import main
 
 TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text(encoding="utf-8")
@@ -36,6 +41,42 @@ def test_example_prints_what_is_said(text, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile(code, "example", "exec"), {})
         assert printed.getvalue() == expected
+
+
+def commands_of_readme():
+    """Lines of blocks that name no language, without what is said of them."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    lines = [line for name, block in blocks if not name for line in block.splitlines()]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def test_commands_of_readme_for_make():
+    targets = set(
+        re.findall(r"^([\w-]+):", (TOP / "Makefile").read_text(), re.MULTILINE)
+    )
+    asked = [words[1] for words in commands_of_readme() if words[:1] == ["make"]]
+    # the site and the wheel among them
+    assert {"docs", "wheels"} <= set(asked) <= targets
+    inline = re.findall(r"`make ([\w-]+)", README)
+    assert set(inline) <= targets
+
+
+def test_commands_of_readme_for_the_shell(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("skops", reason="skops is not installed")
+    monkeypatch.chdir(tmp_path)
+    X = make_blobs(60, 2, centers=10, random_state=0)[0]
+    for name in ("points.csv", "new.csv"):
+        np.savetxt(name, X, delimiter=",", header="x,y", comments="")
+    commands = [words[1:] for words in commands_of_readme() if words[:1] == ["cdsk"]]
+    assert [command[0] for command in commands] == ["cluster", "predict"]
+    assert "--html" in commands[0]
+    for command in commands:
+        assert main(command) == 0, capsys.readouterr().err
+    outputs = "labels.csv report.html model.skops new-labels.csv".split()
+    assert all(Path(name).stat().st_size > 0 for name in outputs)
+    # what has to be installed for them is
+    extras = re.search(r'^pip install "\.\[(.*)\]"', README, re.MULTILINE)[1]
+    assert "skops" in extras.split(",")
 
 
 def test_description_needs_no_other_file():
