@@ -2,6 +2,7 @@
 """The command line: options, summary, outputs, and every refusal by its words."""
 
 import csv
+import functools
 import inspect
 import json
 import os
@@ -9,6 +10,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,6 +189,26 @@ def test_defaults_are_those_of_the_estimator():
     assert tuple(cluster.RULES) == ("auto", *RULES)
     assert tuple(cluster.VIEWS) == ("auto", *VIEWS)
     assert cluster.METRICS == METRICS
+
+
+def test_seconds_are_those_of_the_fit(cdsk, data, monkeypatch):
+    """Not those of what comes before, imports above all."""
+    now = 0.0
+    methods = CDSK.__init__, CDSK.fit
+
+    def taking(seconds, method):
+        @functools.wraps(method)
+        def slow(*arguments, **options):
+            nonlocal now
+            now += seconds
+            return method(*arguments, **options)
+
+        return slow
+
+    monkeypatch.setattr(CDSK, "__init__", taking(100.0, methods[0]))
+    monkeypatch.setattr(CDSK, "fit", taking(2.5, methods[1]))
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(perf_counter=lambda: now))
+    assert cdsk("cluster", data, "-k", 3)[2].endswith(", 2.50 s\n")
 
 
 def test_rows_without_a_direction(cdsk, refuse, tmp_path):

@@ -205,10 +205,16 @@ def test_equal_rows_are_one_cluster():
     assert (model.predict(X) == 0).all()
 
 
-def test_infinity_and_text_in_sparse_rows():
-    X = sparse.csr_array(np.diag([1.0, np.inf, 2.0]))
-    with pytest.raises(ValueError, match="Input X contains infinity"):
-        CDSK(2).fit(X)
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize(
+    ("wrong", "name"), [(np.inf, "infinity"), (np.nan, "NaN")], ids=str
+)
+def test_what_is_not_finite_is_named(few, form, wrong, name):
+    X = few[0][:20].tolil()
+    X[7, 3] = X[4, 150] = X[4, 11] = wrong
+    message = rf"contains {name} at row 4, column 11 \(3 in all\); expected finite"
+    with pytest.raises(ValueError, match=message):
+        CDSK(2).fit(X.asformat(form))
 
 
 # ------------------------------------------------------------------ metric

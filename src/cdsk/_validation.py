@@ -53,7 +53,7 @@ def check_points(X, name="X", *, validate=None, **options):
     """
     check_columns(X, name)
     if np.ma.is_masked(X):
-        place = _place_of(X, np.ma.getmaskarray(X))
+        place = _first_of(np.argwhere(np.ma.getmaskarray(X)), X)
         raise ValueError(
             f"{name} must not hide cells by a mask; got one{place}; expected finite "
             "numbers only."
@@ -77,17 +77,27 @@ def check_points(X, name="X", *, validate=None, **options):
 
 def _first_place(X, test):
     try:
-        wrong = test(as_numbers(X))
+        places = _places(X, test)
     except (TypeError, ValueError):  # another spelling of a missing value
         return "; expected finite numbers only."
-    return f"{_place_of(X, wrong)}; expected finite numbers only."
+    return f"{_first_of(places, X)}; expected finite numbers only."
 
 
-def _place_of(X, wrong):
-    """The first cell that is wrong, and how many are."""
-    row, column = np.argwhere(wrong)[0]
+def _places(X, test):
+    """Row and column of every cell that the test finds, (m, 2), in order."""
+    if not sparse.issparse(X):
+        return np.argwhere(test(as_numbers(X)))
+    cells = X.tocoo()
+    found = test(cells.data)
+    places = np.column_stack([cells.row[found], cells.col[found]])
+    return places[np.lexsort(places.T[::-1])]
+
+
+def _first_of(places, X):
+    """The first of these cells of X, and how many there are."""
+    row, column = places[0]
     place = f" at row {row}, column {column_name(X, column)}"
-    return f"{place} ({np.count_nonzero(wrong)} in all)"
+    return f"{place} ({len(places)} in all)"
 
 
 def _first_text(X):
