@@ -151,8 +151,26 @@ def test_clusters_of_sparse_and_dense_points_are_counted_alike(few):
     choice, expected = ours.count_choice_, dense.count_choice_
     assert (choice.n_clusters, choice.runner_up) == (3, expected.runner_up)
     np.testing.assert_allclose(choice.scores, expected.scores, atol=1e-3)
-    by_itself = suggest_n_clusters(X.toarray(), **options)
-    np.testing.assert_allclose(choice.scores, by_itself.scores, atol=1e-3)
+    by_itself = suggest_n_clusters(X, **options)
+    np.testing.assert_array_equal(choice.scores, by_itself.scores)
+
+
+def test_clusters_are_counted_by_directions(few):
+    X = few[0].copy()
+    rng = np.random.default_rng(1)
+    X.data *= rng.uniform(0.5, 1.5, size=X.nnz)
+    lengths = rng.uniform(0.01, 100, size=X.shape[0])
+    options = {"metric": "cosine", "random_state": 0}
+    choice = suggest_n_clusters(X, **options)
+    other = suggest_n_clusters(sparse.diags_array(lengths) @ X, **options)
+    assert choice.n_clusters == other.n_clusters == 3
+    np.testing.assert_allclose(choice.scores, other.scores, atol=1e-6)
+    dense = suggest_n_clusters(X.toarray(), representation="raw", **options)
+    np.testing.assert_allclose(choice.scores, dense.scores, atol=1e-3)
+    with pytest.raises(ValueError, match="representation='whiten' needs dense points"):
+        suggest_n_clusters(X, representation="whiten")
+    with pytest.raises(ValueError, match="metric must be"):
+        suggest_n_clusters(X, metric="l1")
 
 
 def test_explanations_of_a_fit_of_sparse_points(few):
@@ -331,6 +349,8 @@ def test_nothing_is_filled(n, n_clusters):
     new = X[: n // 10]
 
     def work():
+        if n_clusters == "auto":
+            suggest_n_clusters(X, metric="cosine", random_state=0)
         model.fit(X)
         model.predict_proba(new)
         model.transform(new)

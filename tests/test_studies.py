@@ -68,6 +68,20 @@ def test_defaults(folder, monkeypatch):
     assert "\n## One kernel\n" in (folder / "out" / "defaults-rules.md").read_text()
 
 
+def test_small(monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.small")
+    monkeypatch.setattr(study, "unequal", lambda seeds: [("few", *three_clusters(2))])
+    monkeypatch.setattr(study, "mixed", lambda seeds: [("few", *three_clusters(4))])
+    run(monkeypatch, "small", "--seeds", 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("| few | 1 | 1.000/1.000 |")]
+    # the drawing itself
+    monkeypatch.undo()
+    for family, X, y in (*study.unequal(1), *study.mixed(1)):
+        assert len(X) == len(y) and np.isfinite(X).all(), family
+        assert y.max() + 1 == len(np.unique(y[y >= 0]))
+
+
 def test_blocks(folder, monkeypatch, capsys):
     study = importlib.import_module("benchmarks.studies.blocks")
     X, y = three_clusters(2)

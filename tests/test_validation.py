@@ -69,7 +69,7 @@ def test_bad_data(data, message):
 
 def test_sparse_data():
     with pytest.raises(TypeError, match="Sparse data was passed"):
-        cdsk.suggest_n_clusters(sparse.csr_array(X))
+        cdsk.gaussian_gram(sparse.csr_array(X), 1.0)
 
 
 @pytest.mark.parametrize(

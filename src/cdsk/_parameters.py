@@ -10,12 +10,16 @@ from cdsk._kernels.bandwidth import RULES
 from cdsk._kernels.pairwise import NAMES, check_kernel_params
 from cdsk._steps.eigen import SOLVERS
 from cdsk._steps.labels import METHODS
-from cdsk._validation import check_choice, check_integer, check_number
+from cdsk._validation import (
+    METRICS,
+    check_choice,
+    check_integer,
+    check_number,
+    needs_dense,
+)
 
 # Kernels whose points are not known.
 GIVEN = ("precomputed", "precomputed_neighbors")
-
-METRICS = ("euclidean", "cosine")
 
 
 def check_parameters(model):
@@ -116,10 +120,7 @@ def check_for_sparse(model):
     refused = refused_for_sparse(model)
     if refused is not None:
         name, expected = refused
-        raise ValueError(
-            f"{name}={getattr(model, name)!r} needs dense points; expected {expected} "
-            "for a sparse X, or X.toarray() if there is room for it."
-        )
+        raise needs_dense(name, getattr(model, name), expected)
 
 
 def _check_n_clusters(model):

@@ -42,6 +42,9 @@ _PART_ROWS, _PART_NUMBERS = 2**16, 2**23
 # Rows and columns of a matrix that are compared at once.
 _TILE = 128
 
+# Distances between points; "cosine" is the Euclidean one of unit rows.
+METRICS = ("euclidean", "cosine")
+
 # Of more rows that are wrong the first are named.
 _MOST_NAMED = 5
 
@@ -109,6 +112,14 @@ def _first_text(X):
             where = ", ".join(map("{} {}".format, ("row", "column", "layer"), place))
             return f"{cell!r} at {where}" if where else repr(cell)
     return "cells of unequal shape"
+
+
+def needs_dense(name, value, expected):
+    """The error for a parameter that sparse points cannot have."""
+    return ValueError(
+        f"{name}={value!r} needs dense points; expected {expected} for a sparse X, or "
+        "X.toarray() if there is room for it."
+    )
 
 
 def unit_rows(X):

@@ -28,6 +28,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._choices.candidates import NEIGHBOURS, check_room
@@ -35,6 +36,7 @@ from cdsk._choices.partition import rand_index
 from cdsk._choices.representation import check_representation, represent_to_count
 from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, Neighbours
 from cdsk._kernels.sparse import NeighbourGraph
+from cdsk._kernels.sparse_rows import canonical
 from cdsk._points import Points
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._steps.eigen import ROUGH
@@ -42,10 +44,15 @@ from cdsk._steps.embedding import Embedding, spectral_step
 from cdsk._steps.labels import assign_labels
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import (
+    METRICS,
+    Data,
+    check_choice,
     check_integer,
     check_points,
     check_random_state,
     check_sample_weight,
+    needs_dense,
+    unit_rows,
 )
 
 # Bandwidths, in units of the distance to the 7th neighbour. Wider than those of a fit:
@@ -103,9 +110,10 @@ class CountChoice:
 
 
 def suggest_n_clusters(
-    X: ArrayLike,
+    X: Data,
     n_clusters: Iterable[int] | None = None,
     *,
+    metric: str = "euclidean",
     representation: str = "auto",
     n_components: int | None = None,
     sample_weight: ArrayLike | None = None,
@@ -116,14 +124,16 @@ def suggest_n_clusters(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Data.
     n_clusters : iterable of int, default=None
         Candidates: at least 2, below the number of samples. None means 2 to 19, as far
         as there are samples. That there is but one cluster is not tested.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance between points, as in ``CDSK``.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
             default="auto"
-        How the data are represented, as in ``CDSK``. Below 60 features "auto" is "raw"
+        How the data are represented, as in ``CDSK``; a sparse X is "raw". Below 60 features "auto" is "raw"
         if no standard deviation of a feature is more than twice another, "standardize"
         if one is more than a hundred times another, and in between the one of the two
         with the larger best score; else it decides with the largest candidate for the
@@ -157,11 +167,17 @@ def suggest_n_clusters(
     >>> choice.n_clusters, choice.scores.shape
     (3, (8,))
     """
-    X = check_points(X, ensure_min_samples=3)
+    X = check_points(X, ensure_min_samples=3, accept_sparse="csr")
     check_representation(representation, n_components)
+    check_choice(metric, "metric", METRICS)
+    if sparse.issparse(X):
+        if representation not in ("auto", "raw"):
+            raise needs_dense("representation", representation, "'raw'")
+        X = canonical(X)
+    X = unit_rows(X) if metric == "cosine" else X
     points = Points.distinct(X, check_sample_weight(sample_weight, X, False))
     if len(points) == 1:
-        raise ValueError(f"X must hold different points; got {len(X)} equal ones.")
+        raise ValueError(f"X must hold different points; got {X.shape[0]} equal ones.")
     candidates = default_candidates(len(points))
     if n_clusters is not None:
         candidates = _check_candidates(n_clusters)
@@ -169,7 +185,7 @@ def suggest_n_clusters(
     if largest >= len(points):
         raise ValueError(
             "n_clusters must hold numbers below the number of samples; got "
-            f"{largest} and n_samples={len(X)}, {len(points)} of them different."
+            f"{largest} and n_samples={X.shape[0]}, {len(points)} of them different."
         )
     rng = check_random_state(random_state)
     n_threads = resolve_n_threads(n_threads)
