@@ -133,11 +133,11 @@ def suggest_n_clusters(
         Distance between points, as in ``CDSK``.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
             default="auto"
-        How the data are represented, as in ``CDSK``; a sparse X is "raw". Below 60 features "auto" is "raw"
-        if no standard deviation of a feature is more than twice another, "standardize"
-        if one is more than a hundred times another, and in between the one of the two
-        with the larger best score; else it decides with the largest candidate for the
-        number of clusters.
+        How the data are represented, as in ``CDSK``; a sparse X is "raw". Below 60
+        features "auto" is "raw" if no standard deviation of a feature is more than
+        twice another, "standardize" if one is more than a hundred times another, and in
+        between the one of the two with the larger best score; else it decides with the
+        largest candidate for the number of clusters.
     n_components : int, default=None
         Number of whitened components; None: as many as there are.
     sample_weight : array-like of shape (n_samples,), default=None
