@@ -271,6 +271,26 @@ def test_data_that_are_refused(blobs, fitted):
     assert fitted.__dict__ == before
 
 
+@pytest.mark.parametrize(
+    ("view", "scale", "wrong", "got"),
+    [
+        # beyond what any data may hold
+        ("raw", 1.0, 1e200, r"1\.0e\+200 at row 434, column 1 \(row 234 of block 1\)"),
+        # beyond it in units of the others; row 434 is not in the sample
+        ("raw", 1e-5, 1e148, r"at row 234\. .* from row 200 \(row 0 of block 1\)"),
+        ("standardize", 1e-5, 1e148, r"at row 234\. .* 200 \(row 0 of block 1\)"),
+    ],
+)
+def test_rows_that_are_too_far_away_are_named(blobs, view, scale, wrong, got):
+    X = scale * blobs[0]
+    how = {"random_state": 0, "n_threads": 1, "representation": view}
+    model = BlockCDSK(5, n_landmarks=50, sample_size=100, **how).fit(X)
+    X[434, 1] = wrong
+    for use in (clone(model).fit, model.predict, model.transform):
+        with pytest.raises(ValueError, match=f"coordinates of magnitude .*{got}"):
+            use(cut(X, 200))
+
+
 def test_few_different_rows():
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 20, axis=0)
     assert len(np.unique(BlockCDSK(3, random_state=0).fit_predict(X))) == 3

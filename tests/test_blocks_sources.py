@@ -1,4 +1,5 @@
 import os
+import re
 
 import numpy as np
 import pytest
@@ -189,16 +190,51 @@ def test_float32_stays_and_other_numbers_become_floats(X):
         assert part.checked(3).dtype == expected
 
 
+TOO_LARGE = r"magnitude 5\.8e\+149 at most.*; got"
+
+
 @pytest.mark.parametrize(
-    ("wrong", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+    ("wrong", "dtype", "said", "expected"),
+    [
+        (np.nan, np.float64, "Input X contains NaN", "; expected finite numbers"),
+        (np.inf, np.float64, "Input X contains infinity", "; expected finite numbers"),
+        (-np.inf, np.float32, "Input X contains infinity", "; expected finite numbers"),
+        (6e149, np.float64, rf"{TOO_LARGE} 6\.0e\+149", r"\. Expected data in another"),
+        (-1e300, np.float64, rf"{TOO_LARGE} -1\.0e\+300", r"\. Expected data in anoth"),
+    ],
 )
-def test_the_place_of_what_is_no_number(X, wrong, name):
+def test_the_place_of_what_is_no_ordinary_number(X, wrong, dtype, said, expected):
+    X = X.astype(dtype)
     X[33, 2] = wrong
-    place = f"Input X contains {name} at row 33, column 2"
-    with pytest.raises(ValueError, match=f"{place}; expected finite"):
+    place = f"{said} at row 33, column 2"
+    with pytest.raises(ValueError, match=f"{place}{expected}"):
         rows_of(as_source(X))
-    with pytest.raises(ValueError, match=rf"{place} \(row 13 of block 1\); expected"):
+    with pytest.raises(ValueError, match=rf"{place} \(row 13 of block 1\){expected}"):
         rows_of(as_source([X[:20], X[20:40], X[40:]]))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    with pytest.raises(ValueError, match=f"{said} at row 33, column 'c'{expected}"):
+        rows_of(as_source(frame))
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.float64, 5.7e149), (np.float32, 3e38)])
+def test_large_numbers_are_numbers(X, dtype, most):
+    X = X.astype(dtype)
+    X[33, 2], X[34, 1] = most, -most
+    assert (rows_of(as_source(X)) == X).all()
+
+
+@pytest.mark.parametrize("cell", ["a", pd.NA, 10**400])
+def test_the_place_of_what_is_no_number(X, cell):
+    X = X.astype(object)
+    X[33, 2] = cell
+    said = re.escape(f"must hold numbers only; got {cell!r} at row 5, column 2. Rows")
+    with pytest.raises(ValueError, match=f"^X {said} are counted from row 28\\.$"):
+        rows_of(as_source(X), 7)
+    with pytest.raises(
+        ValueError,
+        match=rf"^Block 1 of X {said} are counted from row 28 \(row 14 of block 1\)",
+    ):
+        rows_of(as_source([X[:14], X[14:40], X[40:]]), 7)
 
 
 @pytest.mark.parametrize(

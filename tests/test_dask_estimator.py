@@ -203,12 +203,16 @@ def with_block(block):
             np.where(np.arange(800).reshape(200, 4) == 0, -np.inf, 1.0),
             r"infinity at row 400, column 0 \(row 0 of block 2\)",
         ),
+        (
+            np.where(np.arange(800).reshape(200, 4) == 41, 1e200, 1.0),
+            r"got 1\.0e\+200 at row 410, column 1 \(row 10 of block 2\)",
+        ),
         (np.ones((200, 3)), r"Block 2 of X must have 4 columns; got 3\."),
         (np.ones(200), r"Block 2 of X must be 2-dimensional.*got shape \(200,\)"),
         (sparse.csr_array(np.eye(4)), "Block 2 of X must be a dense array; got a spa"),
         (np.full((200, 4), "a"), "Block 2 of X must hold numbers only; got 'a'"),
     ],
-    ids=["NaN", "infinity", "narrow", "vector", "sparse", "text"],
+    ids=["NaN", "infinity", "far", "narrow", "vector", "sparse", "text"],
 )
 def test_blocks_that_are_refused(block, message):
     with pytest.raises(ValueError, match=message):
@@ -277,6 +281,18 @@ def test_columns_of_no_numbers_are_named(X):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(when=pd.Timestamp(0))
     with pytest.raises(ValueError, match="got times in column 'when'"):
         model().fit(dd.from_pandas(frame, npartitions=2))
+
+
+def test_missing_whole_numbers_are_named(X):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame((10 * X).astype(int), columns=list("abcd")).astype("Int64")
+    frame.iloc[434, 1] = pd.NA
+    with pytest.raises(
+        ValueError,
+        match=r"Block 2 of X .* got <NA> at row 34, column 1\. .* from row 400 \(row 0",
+    ):
+        model().fit(dd.from_pandas(frame, npartitions=3))
 
 
 def test_pickle_clone_and_report(X, expected):

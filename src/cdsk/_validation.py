@@ -65,9 +65,11 @@ def check_points(X, name="X", *, validate=None, **options):
         validate = partial(utils.check_array, input_name=name)
     try:
         return validate(X, dtype=[np.float64, np.float32], order="C", **options)
-    except (OverflowError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         text = str(error)
-        if "could not convert" in text or isinstance(error, OverflowError):
+        # a missing value of pandas, or text, or 10**400
+        no_number = "NAType" in text or "could not convert" in text
+        if no_number or isinstance(error, OverflowError):
             wrong = f"{name} must hold numbers only; got {_first_text(X)}."
         elif f"Input {name} contains NaN" in text:
             wrong = f"Input {name} contains NaN{_first_place(X, np.isnan)}"
@@ -280,16 +282,25 @@ def check_random_state(random_state):
         ) from None
 
 
+def largest_coordinate(n_features):
+    """Magnitude of coordinates whose squared distances are ordinary numbers."""
+    return float(_LARGEST / np.sqrt(n_features))
+
+
+def said_of_coordinates(largest, got):
+    """What is wrong with coordinates beyond the ``largest``."""
+    return (
+        f"X must hold coordinates of magnitude {largest:.1e} at most, so that squared "
+        f"distances are ordinary numbers; got {got}. Expected data in another unit."
+    )
+
+
 def check_extent(X):
     """Refuse data whose squared distances are no ordinary numbers."""
-    largest = _LARGEST / np.sqrt(X.shape[1])
+    largest = largest_coordinate(X.shape[1])
     size = max(float(X.max()), -float(X.min()))
     if size > largest:
-        raise ValueError(
-            f"X must hold coordinates of magnitude {largest:.1e} at most, so that "
-            f"squared distances are ordinary numbers; got {size:.1e}. Expected data in "
-            "another unit."
-        )
+        raise ValueError(said_of_coordinates(largest, f"{size:.1e}"))
     if sparse.issparse(X):
         extent = float((X.max(axis=0) - X.min(axis=0)).max())
     else:

@@ -75,7 +75,8 @@ def gram_of(parts, n_features, view, factors, n_threads=1, told=None):
 
     def of_part(part):
         block = part.checked(n_features)
-        return gram_of_block(block, representation, landmarks, factors)
+        with part.counting_rows():
+            return gram_of_block(block, representation, landmarks, factors)
 
     for _, found in in_order(parts, of_part, n_threads):
         gram = found if gram is None else merge_grams(gram, found)
@@ -88,7 +89,9 @@ def judged(parts, n_features, judge, what, n_threads=1):
     """Yield (part, what a ``Judge`` says of its rows)."""
 
     def of_part(part):
-        return getattr(judge, what)(part.checked(n_features))
+        block = part.checked(n_features)
+        with part.counting_rows():
+            return getattr(judge, what)(block)
 
     return in_order(parts, of_part, n_threads)
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.lib import format
 from scipy import sparse
 
-from cdsk._frames import is_frame
-from cdsk._validation import check_points
+from cdsk._frames import column_name, is_frame
+from cdsk._validation import check_points, largest_coordinate, said_of_coordinates
 
 # Rows and numbers of a part at most: 16 MiB of float64.
 _PART_ROWS, _PART_NUMBERS = 2**16, 2**21
@@ -47,25 +47,49 @@ class Part:
     one_of_many: bool
 
     def checked(self, n_features):
-        """The rows as C-contiguous floats, n_features of them finite in a row."""
-        rows = self.rows
+        """The rows as C-contiguous floats, n_features of them, none too large."""
         what = f"Block {self.piece} of X" if self.one_of_many else "X"
-        rows = check_points(rows, what, ensure_all_finite=False, ensure_min_samples=0)
+        with self.counting_rows():
+            rows = check_points(
+                self.rows, what, ensure_all_finite=False, ensure_min_samples=0
+            )
         if rows.shape[1] != n_features:
             raise ValueError(
                 f"{what} must have {n_features} columns; got {rows.shape[1]}."
             )
-        finite = np.isfinite(rows)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            value = "NaN" if np.isnan(rows[row, column]) else "infinity"
-            place = f"row {self.first + row}, column {column}"
-            if self.one_of_many:
-                place += f" (row {self.begin + row} of block {self.piece})"
+        most = largest_coordinate(n_features)
+        # what is larger than a float32 can be is no float32
+        bound = min(most, float(np.finfo(rows.dtype).max))
+        fine = (rows <= bound) & (rows >= -bound)
+        if not fine.all():
+            row, column = np.argwhere(~fine)[0]
+            value = float(rows[row, column])
+            place = self._place(row, f", column {column_name(self.rows, column)}")
+            if np.isfinite(value):
+                raise ValueError(said_of_coordinates(most, f"{value:.1e} at {place}"))
+            value = "NaN" if np.isnan(value) else "infinity"
             raise ValueError(
                 f"Input X contains {value} at {place}; expected finite numbers only."
             )
         return rows
+
+    @contextmanager
+    def counting_rows(self):
+        """Say of an error, which knows the part alone, from where it counts rows."""
+        try:
+            yield
+        except ValueError as error:
+            if self.first == 0:
+                raise
+            begin = self._place(0)
+            raise ValueError(f"{error} Rows are counted from {begin}.") from None
+
+    def _place(self, row, column=""):
+        """Where a row of the part is, and a column of it."""
+        place = f"row {self.first + row}{column}"
+        if self.one_of_many:
+            place += f" (row {self.begin + row} of block {self.piece})"
+        return place
 
 
 class Source:
