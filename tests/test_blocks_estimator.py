@@ -259,10 +259,6 @@ def test_data_that_are_refused(blobs, fitted):
     with pytest.raises(ValueError, match="at least 2 rows; got n_samples=0"):
         model.fit([X[:0], X[:0]])
     with pytest.raises(
-        ValueError, match="X must hold different rows; got a sample of 9"
-    ):
-        model.set_params(n_clusters=2).fit(np.ones((9, 2)))
-    with pytest.raises(
         ValueError, match="X has 3 features, but BlockCDSK is expecting 4"
     ):
         fitted.predict(X[:, :3])
@@ -296,6 +292,44 @@ def test_few_different_rows():
     assert len(np.unique(BlockCDSK(3, random_state=0).fit_predict(X))) == 3
     with pytest.warns(UserWarning, match="X has 3 distinct points"):
         BlockCDSK(4, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("view", ["auto", "raw", "standardize", "whiten"])
+@pytest.mark.parametrize("n_clusters", [1, 2, 9])
+def test_equal_rows_are_one_cluster(view, n_clusters):
+    """As CDSK has them, its warning included."""
+    X = np.full((20, 3), 7.0)
+    new = X[:4] + [[0.0], [5.0], [-1e3], [1e8]]
+    how = {"n_clusters": n_clusters, "representation": view, "random_state": 0}
+    found = []
+    for model in (CDSK(**how), BlockCDSK(**how), BlockCDSK(landmarks="uniform", **how)):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model.fit(X)
+        warned = [(type(w.message), str(w.message)) for w in said]
+        log_votes = model.decision_function(new)
+        found.append(
+            [
+                *(warned, model.labels_.tolist(), model.predict(new).tolist()),
+                *(model.predict_proba(new).tolist(), np.isinf(log_votes).tolist()),
+                *(model.transform(new).tolist(), model.transform(X).tolist()),
+                model.n_clusters_,
+            ]
+        )
+    of_cdsk, *of_blocks = found
+    assert of_cdsk[1] == [0] * 20
+    assert len(of_cdsk[0]) == (n_clusters > 1)
+    assert of_blocks == [of_cdsk] * 2
+
+
+def test_a_sample_of_equal_rows():
+    X = np.zeros((1000, 2))
+    X[7] = 9.0
+    with pytest.warns(ConvergenceWarning, match="distinct points"):
+        model = BlockCDSK(2, n_landmarks=2, sample_size=5, random_state=0).fit(X)
+    assert (model.labels_ == 0).all()
+    assert model.landmark_masses_.sum() == 1000
+    assert "Rows of the clusters: 1000 0" in str(model.report())
 
 
 def test_verbose(blobs, capsys):

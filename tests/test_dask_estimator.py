@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 from cdsk import BlockCDSK
 from cdsk._blocks.sample import keys_of_rows
@@ -48,7 +49,7 @@ def assert_same_bits(found, expected, X):
     labels = found.labels_.compute()
     assert labels.dtype == expected.labels_.dtype
     assert (labels == expected.labels_).all()
-    rows = da.from_array(X, chunks=(250, 3))
+    rows = da.from_array(X, chunks=(250, 2))
     for name in ("predict", "predict_proba", "decision_function", "transform"):
         a, b = getattr(found, name)(rows), getattr(expected, name)(X)
         assert a.dtype == b.dtype
@@ -227,14 +228,25 @@ def test_blocks_that_are_refused(block, message):
         (da.ones((1, 2)), "X must have at least 2 rows; got n_samples=1"),
         (da.ones((0, 2)), "X must have at least 2 rows; got n_samples=0"),
         (da.ones((4, 2)), "at most the number of samples; got n_clusters=5"),
-        (da.ones((9, 2)), "X must hold different rows; got a sample of 9 rows"),
         (da.ones((9, 0)), "0 feature"),
     ],
-    ids=["array", "vector", "row", "none", "few", "equal", "no columns"],
+    ids=["array", "vector", "row", "none", "few", "no columns"],
 )
 def test_data_that_are_refused(X, message):
     with pytest.raises(ValueError, match=message):
         model().fit(X)
+
+
+def test_equal_rows_are_one_cluster():
+    X = np.full((20, 3), 7.0)
+    new = X[:2] + [[0.0], [5.0]]
+    how = {"n_clusters": 3, "random_state": 0}
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points") as by_blocks:
+        expected = BlockCDSK(**how).fit(X)
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points") as by_dask:
+        found = CDSK(**how).fit(da.from_array(X, chunks=(8, 3)))
+    assert len(by_blocks) == len(by_dask) == 1
+    assert_same_bits(found, expected, new)
 
 
 @pytest.mark.parametrize(

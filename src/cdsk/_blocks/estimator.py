@@ -21,7 +21,7 @@ from cdsk._choices.representation import Representation, check_representation
 from cdsk._estimator import CDSK
 from cdsk._explain.report import Report, report_of
 from cdsk._parameters import check_parameters
-from cdsk._points import Points
+from cdsk._points import Points, first_of_equal_rows
 from cdsk._progress import Progress
 from cdsk._runtime import (
     one_thread_if_forked,
@@ -87,7 +87,9 @@ class LandmarkCDSK(CDSK):
             del self._given
 
     def _points_of(self, X, sample_weight):
-        return Points.as_given(X, sample_weight)
+        points = Points.as_given(X, sample_weight)
+        points.n_different = len(first_of_equal_rows(X)[0])
+        return points
 
     def _represent_and_count(self, points, X, rng, n_threads, progress):
         self.count_choice_ = None
@@ -282,7 +284,8 @@ class BlockCDSK(LandmarkEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters. It is not counted here: the rule of ``suggest_n_clusters``
-        is for neighbours, not for landmarks, and a sample may miss rare clusters.
+        is for neighbours, not for landmarks, and a sample may miss rare clusters. If
+        fewer rows of the sample differ, they are the clusters, and a warning says so.
     n_landmarks : int, default=None
         Number of landmarks, fewer if fewer rows of the sample differ. None: 3000, or 30
         for each cluster if that is more, but one for 2 rows at most.
@@ -326,7 +329,8 @@ class BlockCDSK(LandmarkEstimator):
     n_clusters_ : int
         Number of clusters that was asked for.
     landmarks_ : ndarray of shape (n_landmarks, n_components)
-        The landmarks, as the data are represented.
+        The landmarks, as the data are represented: all different, but for two equal
+        ones if all rows of the sample are.
     landmark_masses_ : ndarray of shape (n_landmarks,)
         Number of rows that each is the nearest landmark of.
     landmark_model_ : CDSK

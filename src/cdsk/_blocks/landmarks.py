@@ -43,12 +43,10 @@ def decide(points, n_clusters, m, how, view, n_components, rng, n_threads):
         *(n_components, distinct.relative_masses),
     )
     represented = representation.of_checked(points, n_threads)
-    landmarks = Landmarks(place_landmarks(represented, m, how, rng, n_threads))
-    if len(landmarks) < 2:
-        raise ValueError(
-            f"X must hold different rows; got a sample of {len(points)} rows that are "
-            "all equal."
-        )
+    places = place_landmarks(represented, m, how, rng, n_threads)
+    if len(places) == 1:  # of one there are no distances
+        places = places[[0, 0]]
+    landmarks = Landmarks(places)
     landmarks.neighbours  # noqa: B018  once, before several threads ask for it
     return representation, landmarks
 
@@ -109,7 +107,10 @@ class Landmarks:
     @cached_property
     def neighbours(self):
         """The landmarks as neighbours of each other, with their scales."""
-        return Neighbours(self.points, robust=True)
+        found = Neighbours(self.points, robust=True)
+        if not found.own_scales.any():  # all in one place: any scale will do
+            found.own_scales[:] = 1.0
+        return found
 
     def __len__(self):
         return len(self.points)
