@@ -191,6 +191,23 @@ def test_report_and_pictures_of_landmarks(fitted):
     assert (inner.predict(fitted.landmarks_) == inner.labels_).mean() > 0.9
 
 
+def test_names_of_what_transform_gives(blobs, fitted):
+    names = [f"blockcdsk{i}" for i in range(5)]
+    assert fitted.get_feature_names_out().tolist() == names
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(blobs[0], columns=list("abcd"), index=range(100, 700))
+    model = clone(fitted).set_output(transform="pandas")
+    for found in (model.fit_transform(frame), model.transform(frame)):
+        assert (found.to_numpy() == fitted.transform(blobs[0])).all()
+        assert found.columns.tolist() == names
+        assert found.index.equals(frame.index)
+    found = model.transform([frame[:100], frame[100:]])
+    assert (found.to_numpy() == fitted.transform(blobs[0])).all()
+    assert found.columns.tolist() == names
+    few = BlockCDSK(2, random_state=0).fit(np.eye(3)[[0, 1, 1]])
+    assert len(few.get_feature_names_out()) == few.transform(np.eye(3)).shape[1] == 2
+
+
 def test_number_of_landmarks():
     assert default_landmarks(10**9, 8) == 3000
     assert default_landmarks(10**9, 200) == 6000

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -318,6 +319,15 @@ def test_pickle_clone_and_report(X, expected):
         "dask.CDSK: 600 rows of 4 features (raw), through 100"
     )
     assert clone(found).get_params() == found.get_params()
+
+
+def test_names_of_what_transform_gives(X):
+    found = model().fit(da.from_array(X, chunks=(200, 4)))
+    assert found.get_feature_names_out().tolist() == [f"cdsk{i}" for i in range(5)]
+    # lazily, whatever scikit-learn is told to make of it
+    assert not hasattr(found, "set_output")
+    with config_context(transform_output="pandas"):
+        assert isinstance(found.transform(da.from_array(X)), da.Array)
 
 
 def test_verbose(X, capsys):

@@ -6,7 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -101,7 +106,9 @@ class LandmarkCDSK(CDSK):
         return self._given
 
 
-class LandmarkEstimator(TransformerMixin, ClusterMixin, BaseEstimator):
+class LandmarkEstimator(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Clustering by landmarks: all but who makes the passes over the rows."""
 
     _reported_as: str  # name in reports
@@ -185,6 +192,10 @@ class LandmarkEstimator(TransformerMixin, ClusterMixin, BaseEstimator):
     def _sizes(self):
         """Rows of every cluster, or None if nobody has counted them."""
         return None
+
+    @property
+    def _n_features_out(self):
+        return self.landmark_model_.embedding_.shape[1]
 
     def _check_parameters(self):
         """The estimator of the landmarks, its parameters checked, and ours."""
@@ -463,6 +474,7 @@ class BlockCDSK(LandmarkEstimator):
         Returns
         -------
         coordinates : ndarray of shape (n_new, n_clusters)
+            Fewer columns where fewer rows of the sample differ.
         """
         return self._judged(X, "coordinates")
 

@@ -23,7 +23,9 @@ _PARTS = {name: part / (1 - PARTS["labels"]) for name, part in PARTS.items()}
 _PARTS["labels"] = 0.0
 
 
-class CDSK(LandmarkEstimator):
+# No set_output: a frame of pandas or polars would be computed at once. The keyword is
+# scikit-learn's, of which mypy knows nothing.
+class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """``BlockCDSK`` of dask arrays and DataFrames, on all workers of a cluster.
 
     The same rows and the same ``random_state`` give the labels of ``BlockCDSK`` to the
@@ -187,6 +189,7 @@ class CDSK(LandmarkEstimator):
         Returns
         -------
         coordinates : dask array of shape (n_new, n_clusters)
+            Fewer columns where fewer rows of the sample differ.
         """
         return self._judged(X, "coordinates")
 
