@@ -198,7 +198,20 @@ def test_tasks_that_are_cancelled_by_others(X, client, monkeypatch):
 
     rows = da.from_array(X, chunks=(10, 4))
     monkeypatch.setattr("cdsk._progress.Progress.share", cancel)
-    with pytest.raises(RuntimeError, match="cancelled by someone else"):
+    with pytest.raises(RuntimeError, match="was cancelled, .*: by someone else"):
+        model().fit(rows)
+
+
+def test_scattered_data_that_are_lost(X, expected, client):
+    client.wait_for_workers(2)
+    blocks = client.scatter(np.array_split(X, 10))
+    rows = da.concatenate(
+        [da.from_delayed(dask.delayed(block), (30, 4), float) for block in blocks]
+    )
+    assert (model().fit(rows).labels_.compute() == expected.labels_).all()
+    (holder, *_), *_ = client.who_has(blocks).values()
+    os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="scattered data that it needs.*were lost"):
         model().fit(rows)
 
 

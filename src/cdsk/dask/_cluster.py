@@ -107,8 +107,10 @@ class Cluster:
             if future.status == "cancelled":
                 self._check_connection()
                 raise RuntimeError(
-                    "A task of the fit was cancelled by someone else; expected it to "
-                    f"be left alone: {future.key}."
+                    f"A task of the fit was cancelled, {future.key}: by someone else, "
+                    "or because scattered data that it needs, which no task can make "
+                    "again, were lost with their worker. Expected it to be left alone, "
+                    "and data that tasks read or make."
                 )
             if future.status == "error":
                 error = future.exception()
