@@ -349,6 +349,16 @@ def test_a_sample_of_equal_rows():
     assert "Rows of the clusters: 1000 0" in str(model.report())
 
 
+def test_few_rows_of_many_features_need_little_memory(rng, monkeypatch):
+    # 30 000 of them, as many as a sample may have, would need 480 MB
+    X = rng.normal(size=(40, 1000))
+    X[20:] += 5.0
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 200 * 2**20)
+    for given in (X, cut(X, 10)):
+        labels = BlockCDSK(2, representation="raw", random_state=0).fit(given).labels_
+        assert adjusted_rand_score(np.arange(40) < 20, labels) == 1.0
+
+
 def test_verbose(blobs, capsys):
     BlockCDSK(5, random_state=0, verbose=1).fit(blobs[0])
     text = capsys.readouterr().err

@@ -1,9 +1,12 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
-from cdsk._blocks.passes import in_order, rows_for
+from cdsk._blocks.candidates import FACTORS
+from cdsk._blocks.passes import ThreadPasses, in_order, rows_for
+from cdsk._blocks.sources import as_source
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
@@ -52,3 +55,19 @@ def test_rows():
     assert rows_for(0) == 2**29
     assert rows_for(2**20) == 512
     assert rows_for(2**40) == 256
+
+
+def test_shares_of_the_passes_are_told(rng, monkeypatch):
+    monkeypatch.setattr("cdsk._blocks.sources._PART_ROWS", 25)
+    X, told = rng.normal(size=(100, 3)), []
+    for given, of_sample in ((X, [0.25, 0.5, 0.75, 1.0]), ([X[:50], X[50:]], [])):
+        passes = ThreadPasses(as_source(given), lambda rows: 3, 1)
+        # of blocks it is not known before how many rows they have
+        sample = passes.sample(0, lambda n: 40, told.append)
+        assert told == of_sample
+        told.clear()
+        how = {"how": "uniform", "view": "raw", "n_components": None}
+        passes.decide(sample, np.random.RandomState(0), n_clusters=2, m=9, **how)
+        passes.gram(FACTORS, told.append)
+        assert told == [0.25, 0.5, 0.75, 1.0]
+        told.clear()

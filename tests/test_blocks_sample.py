@@ -4,7 +4,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from cdsk._blocks.sample import keys_of_rows, merge_samples, sample_block
+from cdsk._blocks.sample import keys_of_rows, merge_samples, sample_of_block
 
 
 def key_by_hand(seed, row):
@@ -18,7 +18,9 @@ def key_by_hand(seed, row):
 
 def sampled(X, size, cuts, seed=3, backwards=False):
     ends = [0, *cuts, len(X)]
-    parts = [sample_block(X[a:b], a, seed, size) for a, b in itertools.pairwise(ends)]
+    parts = [
+        sample_of_block(X[a:b], a, seed, size) for a, b in itertools.pairwise(ends)
+    ]
     return reduce(
         lambda a, b: merge_samples(a, b, size), parts[:: -1 if backwards else 1]
     )
@@ -53,10 +55,20 @@ def test_same_rows_for_any_blocks(rng, size, backwards):
     assert smaller.rows.tolist() == order[:10].tolist()
 
 
+def test_too_little_memory_is_told(rng, monkeypatch):
+    X = rng.normal(size=(300, 2))
+    # both, together and in order: 2 * 300 * 2 numbers
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 9600)
+    assert len(sampled(X, 200, [100]).rows) == 200
+    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 9599)
+    with pytest.raises(MemoryError, match="The sample needs 9,600 bytes"):
+        sampled(X, 300, [100])
+
+
 def test_keys_above_a_bound_are_left_out_early(rng):
     X = rng.normal(size=(300, 2))
-    first, rest = sample_block(X[:200], 0, 3, 20), X[200:]
-    bounded = sample_block(rest, 200, 3, 20, below=first.keys[-1])
+    first, rest = sample_of_block(X[:200], 0, 3, 20), X[200:]
+    bounded = sample_of_block(rest, 200, 3, 20, below=first.keys[-1])
     assert len(bounded.rows) < 20
     found = merge_samples(first, bounded, 20)
     assert found.rows.tolist() == sampled(X, 20, [100]).rows.tolist()

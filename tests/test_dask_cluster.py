@@ -198,7 +198,7 @@ def test_tasks_that_are_cancelled_by_others(X, client, monkeypatch):
 
     rows = da.from_array(X, chunks=(10, 4))
     monkeypatch.setattr("cdsk._progress.Progress.share", cancel)
-    with pytest.raises(RuntimeError, match="was cancelled, .*: by someone else"):
+    with pytest.raises(RuntimeError, match=r"was cancelled, .*: by someone else"):
         model().fit(rows)
 
 
@@ -211,7 +211,7 @@ def test_scattered_data_that_are_lost(X, expected, client):
     assert (model().fit(rows).labels_.compute() == expected.labels_).all()
     (holder, *_), *_ = client.who_has(blocks).values()
     os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
-    with pytest.raises(RuntimeError, match="scattered data that it needs.*were lost"):
+    with pytest.raises(RuntimeError, match=r"scattered data that it needs.*were lost"):
         model().fit(rows)
 
 

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from cdsk._blocks.gram import Gram
 from cdsk._blocks.landmarks import Landmarks
-from cdsk._blocks.sample import sample_block
+from cdsk._blocks.sample import sample_of_block
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask.array is not installed")
@@ -26,16 +26,14 @@ def rows():
 
 
 def samples(X):
-    return tasks.over_blocks(
-        X, tasks.sample_of_block, "sample", seed=3, size=5, below=None
-    )
+    return tasks.over_blocks(X, tasks.sample_task, "sample", seed=3, size=5, below=None)
 
 
 def test_a_result_for_every_block(rows):
     found = [task.compute() for task in samples(rows).to_delayed().ravel()]
     X = rows.compute()
     for sample, (a, b) in zip(found[::2], [(0, 30), (30, 100)], strict=True):
-        expected = sample_block(X[a:b], a, 3, 5)
+        expected = sample_of_block(X[a:b], a, 3, 5)
         assert (sample.rows == expected.rows).all()
         assert (sample.points == expected.points).all()
     assert found[1] is None
@@ -52,15 +50,15 @@ def test_keys_are_of_one_fit_and_named_for_the_dashboard(rows):
     assert key_split(samples(rows).name) == "cdsk-sample"
 
 
-def test_merge_all():
-    assert tasks.merge_all([None, 1, None, 2, 3], add) == 6
-    assert tasks.merge_all([None, 4], add) == 4
-    assert tasks.merge_all([None], add) is None
+def test_merge_task():
+    assert tasks.merge_task([None, 1, None, 2, 3], add) == 6
+    assert tasks.merge_task([None, 4], add) == 4
+    assert tasks.merge_task([None], add) is None
 
 
 def test_sizes_are_those_of_the_arrays(rng):
     X = rng.normal(size=(1000, 8))
-    assert sizeof(sample_block(X, 0, 0, 500)) >= 500 * 10 * 8
+    assert sizeof(sample_of_block(X, 0, 0, 500)) >= 500 * 10 * 8
     matrix = sparse.random_array((500, 500), density=0.1, format="csr")
     gram = Gram((matrix, matrix), np.zeros(500, dtype=np.int64), 1)
     assert sizeof(gram) >= 2 * (matrix.data.nbytes + matrix.indices.nbytes)

@@ -231,7 +231,8 @@ class LandmarkEstimator(
     def _fit(self, passes, inner, progress):
         rng = check_random_state(self.random_state)
         progress.stage("sample")
-        sample = passes.sample(rng.randint(2**31 - 1), self._size_of_sample)
+        seed = rng.randint(2**31 - 1)
+        sample = passes.sample(seed, self._size_of_sample, progress.share)
         n = self.n_samples_ = passes.n_rows
         if n < 2:
             raise ValueError(f"X must have at least 2 rows; got n_samples={n}.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from cdsk._blocks.gram import gram_of_block, merge_grams
 from cdsk._blocks.landmarks import decide
-from cdsk._blocks.sample import merge_samples, sample_block
+from cdsk._blocks.sample import merge_samples, sample_of_block
 from cdsk._runtime import check_memory
 
 # Products of numbers that a part may take: a few tenths of a second.
@@ -51,27 +51,34 @@ def in_order(parts, function, n_threads):
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def sample_of(parts, n_features, seed, size, below=None, n_threads=1):
-    """The ``Sample`` of all parts, of keys ``below`` it; None if there are no rows."""
+def sample_of_parts(parts, n_features, seed, size, below=None, n_threads=1, told=None):
+    """The ``Sample`` of all parts, of keys ``below`` it; None if there are no rows.
+
+    ``told`` is called with the rows that were seen.
+    """
     sample = None
 
     def of_part(part):
-        return sample_block(part.checked(n_features), part.first, seed, size, below)
+        block = part.checked(n_features)
+        return sample_of_block(block, part.first, seed, size, below)
 
     for _, found in in_order(parts, of_part, n_threads):
         sample = found if sample is None else merge_samples(sample, found, size)
         if len(sample.keys) == size:
             below = sample.keys[-1]
+        if told is not None:
+            told(sample.n_rows)
     return sample
 
 
-def gram_of(parts, n_features, view, factors, n_threads=1, told=None):
+def gram_of_parts(
+    parts, n_features, representation, landmarks, factors, n_threads=1, told=None
+):
     """The ``Gram`` of all parts; None if there are no rows.
 
-    ``view`` is what ``decide`` gave, ``told`` is called with the rows that were seen.
+    ``told`` is called with the rows that were seen.
     """
     gram = None
-    representation, landmarks = view
 
     def of_part(part):
         block = part.checked(n_features)
@@ -85,7 +92,7 @@ def gram_of(parts, n_features, view, factors, n_threads=1, told=None):
     return gram
 
 
-def judged(parts, n_features, judge, what, n_threads=1):
+def judge_parts(parts, n_features, judge, what, n_threads=1):
     """Yield (part, what a ``Judge`` says of its rows)."""
 
     def of_part(part):
@@ -97,19 +104,22 @@ def judged(parts, n_features, judge, what, n_threads=1):
 
 
 class Passes(Protocol):
-    """What a fit asks for, in this order."""
+    """What a fit asks for, in this order.
+
+    ``told`` is called with the share of a pass that is done.
+    """
 
     # rows of X, known after the sample at the latest
     n_rows: int
 
-    def sample(self, seed, size_for) -> Any:
+    def sample(self, seed, size_for, told) -> Any:
         """The sample of ``size_for(n_rows)`` rows, wherever it is."""
 
     def decide(self, sample, rng, **how) -> Any:
         """What ``decide`` gives of it, and the random numbers after that."""
 
     def gram(self, factors, told) -> Any:
-        """The ``Gram`` of all rows; ``told`` is called with the share that is done."""
+        """The ``Gram`` of all rows."""
 
     def labels(self, judge, told) -> Any:
         """The labels of all rows."""
@@ -127,28 +137,28 @@ class ThreadPasses:
         self._n_threads = n_threads
         self.n_rows = source.n_rows
 
-    def sample(self, seed, size_for):
+    def sample(self, seed, size_for, told):
         size = size_for(np.iinfo(int).max)
         parts, n_features = self._met()
-        n_bytes = 16 * size * n_features
-        check_memory(n_bytes, "The sample", "Use a smaller sample_size.")
-        sample = sample_of(parts, n_features, seed, size, None, self._n_threads)
+        sample = sample_of_parts(
+            *(parts, n_features, seed, size, None, self._n_threads),
+            told=self._share(told),
+        )
         self.n_rows = 0 if sample is None else sample.n_rows
         return sample and sample.first(size_for(self.n_rows))
 
     def decide(self, sample, rng, **how):
-        self._view = decide(sample.points, **how, rng=rng, n_threads=self._n_threads)
-        return *self._view, rng
+        self._decided = decide(sample.points, **how, rng=rng, n_threads=self._n_threads)
+        return *self._decided, rng
 
     def gram(self, factors, told):
-        n = self.n_rows
-        parts, n_features = self._met(self._view[1].points.size)
-
-        def seen(n_rows):
-            told(min(n_rows / n, 1.0))
-
-        gram = gram_of(parts, n_features, self._view, factors, self._n_threads, seen)
-        check_same_rows(n, 0 if gram is None else gram.n_rows)
+        representation, landmarks = self._decided
+        parts, n_features = self._met(landmarks.points.size)
+        gram = gram_of_parts(
+            *(parts, n_features, representation, landmarks, factors, self._n_threads),
+            told=self._share(told),
+        )
+        check_same_rows(self.n_rows, 0 if gram is None else gram.n_rows)
         return gram
 
     def labels(self, judge, told):
@@ -158,7 +168,9 @@ class ThreadPasses:
         """What a ``Judge`` says of all rows: nothing else is made of all of them."""
         n, found, pieces, seen = self.n_rows, None, [], 0
         parts, n_features = self._met(judge.work_per_row)
-        for part, values in judged(parts, n_features, judge, what, self._n_threads):
+        for part, values in judge_parts(
+            parts, n_features, judge, what, self._n_threads
+        ):
             if n is None:
                 pieces.append(values)
                 continue
@@ -180,6 +192,11 @@ class ThreadPasses:
         if found is None:
             raise ValueError("X must have at least one row; got 0.")
         return found
+
+    def _share(self, told):
+        """What is to be called with rows that were seen, if all are known."""
+        n = self.n_rows
+        return None if n is None else lambda seen: told(min(seen / n, 1.0))
 
     def _met(self, work_per_row=0):
         """The parts of X, and how many features they have."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cdsk._runtime import check_memory
+
 _MASK = 2**64 - 1
 
 
@@ -41,7 +43,7 @@ def keys_of_rows(seed, first, count):
     return z ^ (z >> np.uint64(31))
 
 
-def sample_block(block, first, seed, size, below=None):
+def sample_of_block(block, first, seed, size, below=None):
     """The ``Sample`` of a block; rows whose key is not ``below`` it are left out."""
     keys = keys_of_rows(seed, first, len(block))
     kept = np.arange(len(block)) if below is None else np.flatnonzero(keys < below)
@@ -51,6 +53,8 @@ def sample_block(block, first, seed, size, below=None):
 
 def merge_samples(a, b, size):
     """The ``Sample`` of the rows of both."""
+    n_bytes = 2 * (a.points.nbytes + b.points.nbytes)
+    check_memory(n_bytes, "The sample", "Use a smaller sample_size.")
     keys = np.concatenate([a.keys, b.keys])
     kept = np.argsort(keys)[:size]
     rows = np.concatenate([a.rows, b.rows])[kept]

@@ -14,7 +14,7 @@ from dask.delayed import Delayed
 from distributed import CancelledError, KilledWorker, as_completed, futures_of, wait
 from distributed.comm import CommClosedError
 
-from cdsk.dask._tasks import FAN, merge_all, new_key
+from cdsk.dask._tasks import FAN, merge_task, new_key
 
 
 class Cluster:
@@ -88,7 +88,7 @@ class Cluster:
     def _merge(self, futures, merge):
         # before blocks that have not been read yet
         task = self._client.submit(
-            merge_all, list(futures), merge, key=new_key("merge"), priority=1
+            merge_task, list(futures), merge, key=new_key("merge"), priority=1
         )
         return self._held([task])[0]
 

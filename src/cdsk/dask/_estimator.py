@@ -16,7 +16,7 @@ from cdsk._progress import Progress
 from cdsk._runtime import said_in_words, unchanged_if_it_fails
 from cdsk.dask._cluster import Cluster
 from cdsk.dask._local import Local
-from cdsk.dask._passes import DaskPasses, as_rows, judged_lazily
+from cdsk.dask._passes import DaskPasses, as_rows, judged
 
 # Labels are made when they are asked for.
 _PARTS = {name: part / (1 - PARTS["labels"]) for name, part in PARTS.items()}
@@ -135,7 +135,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
             rows = self._checked(X, reset=True)
             with self._runner() as runner, Progress(self.verbose, _PARTS) as progress:
                 progress.stage("sample")
-                passes = DaskPasses(rows, runner, progress.share)
+                passes = DaskPasses(rows, runner)
                 return self._fit(passes, inner, progress)
 
     def predict(self, X: Any) -> da.Array:
@@ -195,7 +195,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
 
     def _judged(self, X, what):
         check_is_fitted(self, "landmarks_")
-        return judged_lazily(self._checked(X, reset=False), self._judge, what)
+        return judged(self._checked(X, reset=False), self._judge, what)
 
     def _checked(self, X, reset):
         rows = as_rows(X)

@@ -5,7 +5,7 @@ import dask
 from dask import delayed
 from dask.callbacks import Callback
 
-from cdsk.dask._tasks import FAN, merge_all, new_key
+from cdsk.dask._tasks import FAN, merge_task, new_key
 
 
 class Local:
@@ -16,7 +16,7 @@ class Local:
         tasks = results.to_delayed().ravel().tolist()
         while True:
             tasks = [
-                delayed(merge_all)(
+                delayed(merge_task)(
                     tasks[i : i + FAN], merge, dask_key_name=new_key("merge")
                 )
                 for i in range(0, len(tasks), FAN)

@@ -14,13 +14,14 @@ from cdsk._blocks.gram import merge_grams
 from cdsk._blocks.passes import check_same_rows
 from cdsk._blocks.sample import merge_samples
 from cdsk.dask._tasks import (
-    decide_on,
-    gram_of_block,
-    judge_block,
-    length_of_block,
+    decide_task,
+    gram_task,
+    judge_task,
+    length_task,
     new_key,
     over_blocks,
-    sample_of_block,
+    sample_task,
+    size_task,
 )
 
 
@@ -45,12 +46,12 @@ def as_rows(X):
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
 
 
-def judged_lazily(X, judge, what):
-    """What a ``Judge`` says of the rows of X, in the chunks of X."""
+def judged(X, judge, what):
+    """What a ``Judge`` says of the rows of X, lazily, in the chunks of X."""
     none = judge.none(what)
     columns = none.shape[1] if none.ndim == 2 else 1
     found = X.map_blocks(
-        judge_block,
+        judge_task,
         name=f"cdsk-{what}-{tokenize(X, judge)}",
         chunks=(X.chunks[0], (columns,)),
         meta=none.reshape(0, columns),
@@ -65,29 +66,28 @@ def judged_lazily(X, judge, what):
 class DaskPasses:
     """The passes over X, by a runner: ``Local`` or ``Cluster``."""
 
-    def __init__(self, X, runner, told):
+    def __init__(self, X, runner):
         self._runner = runner
-        self._told = told
         self._X = self._counted(X)
         self.n_rows = self._X.shape[0]
 
-    def sample(self, seed, size_for):
+    def sample(self, seed, size_for, told):
         size = size_for(self.n_rows)
         below = _above_smallest(size, self.n_rows)
-        sample = self._sample(seed, size, below)
+        sample = self._sample(seed, size, below, told)
         if below is not None and self._size(sample) < size:
-            sample = self._sample(seed, size, None)
+            sample = self._sample(seed, size, None, told)
         return sample
 
     def decide(self, sample, rng, **how):
         name = new_key("landmarks")
-        task = delayed(decide_on)(sample, rng, how, dask_key_name=name)
+        task = delayed(decide_task)(sample, rng, how, dask_key_name=name)
         self._decided = self._runner.everywhere(task)
         return self._runner.value(self._decided)
 
     def gram(self, factors, told):
         grams = over_blocks(
-            *(self._X, gram_of_block, "similarities"),
+            *(self._X, gram_task, "similarities"),
             decided=self._decided,
             factors=factors,
         )
@@ -96,31 +96,27 @@ class DaskPasses:
         return gram
 
     def labels(self, judge, told):
-        return judged_lazily(self._X, judge, "labels")
+        return judged(self._X, judge, "labels")
 
-    def _sample(self, seed, size, below):
+    def _sample(self, seed, size, below, told):
         samples = over_blocks(
-            *(self._X, sample_of_block, "sample"), seed=seed, size=size, below=below
+            *(self._X, sample_task, "sample"), seed=seed, size=size, below=below
         )
         merge = partial(merge_samples, size=size)
-        return self._runner.merged(samples, merge, self._told)
+        return self._runner.merged(samples, merge, told)
 
     def _size(self, sample):
         return self._runner.value(
-            delayed(_length)(sample, dask_key_name=new_key("size"))
+            delayed(size_task)(sample, dask_key_name=new_key("size"))
         )
 
     def _counted(self, X):
         """X with known chunks, which takes a pass if they are not."""
         if not math.isnan(X.shape[0]):
             return X
-        lengths = self._runner.value(over_blocks(X, length_of_block, "count"))
+        lengths = self._runner.value(over_blocks(X, length_task, "count"))
         rows = tuple(map(int, lengths[:, 0]))
         return da.Array(X.dask, X.name, (rows, X.chunks[1]), meta=X)
-
-
-def _length(sample):
-    return 0 if sample is None else len(sample.keys)
 
 
 def _above_smallest(size, n):

@@ -15,7 +15,12 @@ from scipy import sparse
 
 from cdsk._blocks.gram import Gram
 from cdsk._blocks.landmarks import Landmarks, decide
-from cdsk._blocks.passes import gram_of, judged, rows_for, sample_of
+from cdsk._blocks.passes import (
+    gram_of_parts,
+    judge_parts,
+    rows_for,
+    sample_of_parts,
+)
 from cdsk._blocks.sample import Sample
 from cdsk._blocks.sources import Source
 
@@ -40,29 +45,29 @@ def over_blocks(X, function, name, **how):
     )
 
 
-def length_of_block(block, n_features):
+def length_task(block, n_features):
     """Number of rows."""
     return np.array([[len(block)]])
 
 
-def sample_of_block(block, n_features, seed, size, below, block_info=None):
+def sample_task(block, n_features, seed, size, below, block_info=None):
     """The ``Sample`` of a block."""
-    return sample_of(_parts(block, block_info), n_features, seed, size, below)
+    return sample_of_parts(_parts(block, block_info), n_features, seed, size, below)
 
 
-def gram_of_block(block, n_features, decided, factors, block_info=None):
-    """The ``Gram`` of a block, by what ``decide_on`` gave."""
-    *view, _ = decided
-    parts = _parts(block, block_info, view[1].points.size)
-    return gram_of(parts, n_features, view, factors)
+def gram_task(block, n_features, decided, factors, block_info=None):
+    """The ``Gram`` of a block, by what ``decide_task`` gave."""
+    representation, landmarks, _ = decided
+    parts = _parts(block, block_info, landmarks.points.size)
+    return gram_of_parts(parts, n_features, representation, landmarks, factors)
 
 
-def judge_block(block, n_features, judge, what, block_info=None):
+def judge_task(block, n_features, judge, what, block_info=None):
     """What a ``Judge`` says of a block, in columns."""
     number, first = _place(block_info)
     parts = _parts(block, block_info, judge.work_per_row)
     try:
-        found = [values for _, values in judged(parts, n_features, judge, what)]
+        found = [values for _, values in judge_parts(parts, n_features, judge, what)]
     except ValueError as error:
         if first is not None:
             raise
@@ -74,12 +79,17 @@ def judge_block(block, n_features, judge, what, block_info=None):
     return found if found.ndim == 2 else found[:, np.newaxis]
 
 
-def decide_on(sample, rng, how):
+def size_task(sample):
+    """Number of rows in a ``Sample``."""
+    return 0 if sample is None else len(sample.keys)
+
+
+def decide_task(sample, rng, how):
     """Representation and landmarks for a sample, and the random numbers after that."""
     return *decide(sample.points, **how, rng=rng, n_threads=1), rng
 
 
-def merge_all(results, merge):
+def merge_task(results, merge):
     """What all results that are not None merge to."""
     some = [result for result in results if result is not None]
     return reduce(merge, some) if some else None
