@@ -86,7 +86,7 @@ def test_blocks(folder, monkeypatch, capsys):
     study = importlib.import_module("benchmarks.studies.blocks")
     X, y = three_clusters(2)
     few = [("few", X, y, np.ones(len(y), bool))]
-    monkeypatch.setattr(study, "drawn", lambda seed: few)
+    monkeypatch.setattr(study, "drawn", lambda seed, times: few)
     monkeypatch.setattr(study, "LEAST", 50)
     run(monkeypatch, "blocks", folder, "--rivals")
     lines = capsys.readouterr().out.splitlines()
