@@ -286,6 +286,23 @@ def test_chunks_that_are_not_as_told_are_refused(X):
     short = da.map_blocks(lambda block: block[:100], rows, meta=rows._meta)
     with pytest.raises(ValueError, match="600 rows at first and 400 later"):
         model().fit(short)
+    none = da.map_blocks(lambda block: block[:0], rows, meta=rows._meta)
+    with pytest.raises(ValueError, match="600 rows at first and 0 later"):
+        model().fit(none)
+
+
+@pytest.mark.parametrize("kept", [0, 10])
+def test_blocks_that_change_are_noticed(X, tmp_path, kept):
+    rows, reads = recorded(X, tmp_path, (300, 300))
+
+    def changed(block):
+        return block[:kept] if max(reads()) > 1 else block
+
+    with dask.config.set(scheduler="synchronous"):
+        rows = da.map_blocks(changed, rows, meta=rows._meta)
+        with pytest.raises(ValueError, match=f"at first and {2 * kept} later"):
+            model().fit(rows)
+    assert min(reads()) == 2
 
 
 def test_columns_of_no_numbers_are_named(X):

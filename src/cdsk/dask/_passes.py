@@ -74,9 +74,9 @@ class DaskPasses:
     def sample(self, seed, size_for, told):
         size = size_for(self.n_rows)
         below = _above_smallest(size, self.n_rows)
-        sample = self._sample(seed, size, below, told)
-        if below is not None and self._size(sample) < size:
-            sample = self._sample(seed, size, None, told)
+        sample, found = self._sample(seed, size, below, told)
+        if below is not None and found < size:
+            sample, _ = self._sample(seed, size, None, told)
         return sample
 
     def decide(self, sample, rng, **how):
@@ -92,23 +92,23 @@ class DaskPasses:
             factors=factors,
         )
         gram = self._runner.value(self._runner.merged(grams, merge_grams, told))
-        check_same_rows(self.n_rows, gram.n_rows)
+        check_same_rows(self.n_rows, 0 if gram is None else gram.n_rows)
         return gram
 
     def labels(self, judge, told):
         return judged(self._X, judge, "labels")
 
     def _sample(self, seed, size, below, told):
+        """The sample, wherever it is, and how many rows are in it."""
         samples = over_blocks(
             *(self._X, sample_task, "sample"), seed=seed, size=size, below=below
         )
         merge = partial(merge_samples, size=size)
-        return self._runner.merged(samples, merge, told)
-
-    def _size(self, sample):
-        return self._runner.value(
-            delayed(size_task)(sample, dask_key_name=new_key("size"))
-        )
+        sample = self._runner.merged(samples, merge, told)
+        task = delayed(size_task)(sample, dask_key_name=new_key("size"))
+        found, n_rows = self._runner.value(task)
+        check_same_rows(self.n_rows, n_rows)
+        return sample, found
 
     def _counted(self, X):
         """X with known chunks, which takes a pass if they are not."""

@@ -80,8 +80,8 @@ def judge_task(block, n_features, judge, what, block_info=None):
 
 
 def size_task(sample):
-    """Number of rows in a ``Sample``."""
-    return 0 if sample is None else len(sample.keys)
+    """Number of rows in a ``Sample``, and of those that it was drawn from."""
+    return (0, 0) if sample is None else (len(sample.keys), sample.n_rows)
 
 
 def decide_task(sample, rng, how):
