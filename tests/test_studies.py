@@ -92,9 +92,24 @@ def test_blocks(folder, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     table = lines[lines.index("| variant | half 0 | half 1 |") + 2 :]
     assert len(table) == len(study.VARIANTS) + 2
-    assert "| default | 1.000/1.000" in table[0]
+    assert table[0].startswith("| default | no set | 1.000/1.000")
     X, y, counted = study.rare(2000, 0)
     assert X.shape == (2000, 8) and counted.sum() == (y < 20).sum()
+
+
+def test_blocks_by_all_rows(monkeypatch):
+    study = importlib.import_module("benchmarks.studies.blocks")
+    X = np.random.RandomState(0).standard_normal((2000, 3))
+    X[1234] += 100.0
+    chosen = study.scalable(X, np.ones(2000), 40, np.random.RandomState(0), 1)
+    assert len(np.unique(chosen)) == 40
+    assert 1234 in chosen
+    few = {"n_landmarks": 40, "sample_size": 80, "representation": "raw"}
+    for passes in (study.passes.ThreadPasses, study.AllRows):
+        monkeypatch.setattr(study.estimator, "ThreadPasses", passes)
+        places = study.BlockCDSK(2, random_state=0, **few).fit(X).landmarks_
+        assert len(places) == 40
+        assert (places.max() > 50) == (passes is study.AllRows)
 
 
 def test_eigensolvers(folder, monkeypatch, capsys):

@@ -294,11 +294,15 @@ def main():
             )
     print("\n| variant | half 0 | half 1 |\n| --- | --- | --- |")
     for variant in [*arguments.variants, *rivals]:
-        means = [
-            np.mean(found[variant, h], axis=0) for h in (0, 1) if found[variant, h]
-        ]
-        cells = " | ".join(f"{nmi:.3f}/{ari:.3f}, {s:.1f} s" for nmi, ari, s in means)
-        print(f"| {variant} | {cells} |")
+        cells = [_mean(found[variant, half]) for half in (0, 1)]
+        print(f"| {variant} | {' | '.join(cells)} |")
+
+
+def _mean(figures):
+    if not figures:
+        return "no set"
+    nmi, ari, seconds = np.mean(figures, axis=0)
+    return f"{nmi:.3f}/{ari:.3f}, {seconds:.1f} s"
 
 
 if __name__ == "__main__":
