@@ -227,13 +227,13 @@ def test_large_numbers_are_numbers(X, dtype, most):
 def test_the_place_of_what_is_no_number(X, cell):
     X = X.astype(object)
     X[33, 2] = cell
-    said = re.escape(f"must hold numbers only; got {cell!r} at row 5, column 2. Rows")
-    with pytest.raises(ValueError, match=f"^X {said} are counted from row 28\\.$"):
+    said = re.escape(
+        f"must hold numbers only; got {cell!r} at row 5, column 2. Row 0 is"
+    )
+    with pytest.raises(ValueError, match=rf"^X {said} row 28 of X here\.$"):
         rows_of(as_source(X), 7)
-    with pytest.raises(
-        ValueError,
-        match=rf"^Block 1 of X {said} are counted from row 28 \(row 14 of block 1\)",
-    ):
+    here = "row 28 of X here, row 14 of block 1"
+    with pytest.raises(ValueError, match=rf"^Block 1 of X {said} {here}\.$"):
         rows_of(as_source([X[:14], X[14:40], X[40:]]), 7)
 
 

@@ -320,7 +320,7 @@ def test_missing_whole_numbers_are_named(X):
     frame.iloc[434, 1] = pd.NA
     with pytest.raises(
         ValueError,
-        match=r"Block 2 of X .* got <NA> at row 34, column 1\. .* from row 400 \(row 0",
+        match=r"Block 2 of X .* got <NA> at row 34, column 1\. .* row 400 of X here",
     ):
         model().fit(dd.from_pandas(frame, npartitions=3))
 

@@ -58,13 +58,16 @@ class Part:
                 f"{what} must have {n_features} columns; got {rows.shape[1]}."
             )
         most = largest_coordinate(n_features)
-        # what is larger than a float32 can be is no float32
+        # float32 is compared with what it can hold
         bound = min(most, float(np.finfo(rows.dtype).max))
         fine = (rows <= bound) & (rows >= -bound)
         if not fine.all():
             row, column = np.argwhere(~fine)[0]
             value = float(rows[row, column])
-            place = self._place(row, f", column {column_name(self.rows, column)}")
+            name = column_name(self.rows, column)
+            place = f"row {self.first + row}, column {name}"
+            if self.one_of_many:
+                place += f" (row {self.begin + row} of block {self.piece})"
             if np.isfinite(value):
                 raise ValueError(said_of_coordinates(most, f"{value:.1e} at {place}"))
             value = "NaN" if np.isnan(value) else "infinity"
@@ -75,21 +78,16 @@ class Part:
 
     @contextmanager
     def counting_rows(self):
-        """Say of an error, which knows the part alone, from where it counts rows."""
+        """Say of an error, which knows the part alone, where its rows are in X."""
         try:
             yield
         except ValueError as error:
             if self.first == 0:
                 raise
-            begin = self._place(0)
-            raise ValueError(f"{error} Rows are counted from {begin}.") from None
-
-    def _place(self, row, column=""):
-        """Where a row of the part is, and a column of it."""
-        place = f"row {self.first + row}{column}"
-        if self.one_of_many:
-            place += f" (row {self.begin + row} of block {self.piece})"
-        return place
+            here = f"Row 0 is row {self.first} of X here"
+            if self.one_of_many:
+                here += f", row {self.begin} of block {self.piece}"
+            raise ValueError(f"{error} {here}.") from None
 
 
 class Source:
