@@ -92,9 +92,9 @@ MIB = 2**20
 @pytest.mark.parametrize(
     ("name", "n"),
     [
-        ("wide", 1000),
+        pytest.param("wide", 1000, marks=pytest.mark.slow),
         ("dense", 1000),
-        ("indefinite", 600),
+        pytest.param("indefinite", 600, marks=pytest.mark.slow),
     ],
 )
 def test_little_memory_and_enough(name, n):
@@ -103,6 +103,7 @@ def test_little_memory_and_enough(name, n):
     assert outcome(name, n, 512 * MIB) == "a result"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n"), [("wide", 1000), ("indefinite", 800)])
 def test_room_for_blas_is_asked_before_its_first_product(name, n):
     assert outcome(name, n, 60 * MIB, "cold").startswith("BLAS, at its first product")

@@ -177,7 +177,7 @@ def test_coarsened_of_nothing_is_nothing():
         np.testing.assert_array_equal(starts, np.zeros(count + 1))
 
 
-@pytest.mark.parametrize("side", [20, 45])
+@pytest.mark.parametrize("side", [20, pytest.param(45, marks=pytest.mark.slow)])
 def test_it_is_close_to_the_inverse_on_a_grid(side):
     """M L has eigenvalues between two numbers that hardly depend on the size."""
     matrix, degrees = normalised(grid(side))
