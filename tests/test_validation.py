@@ -47,7 +47,7 @@ def changed(array, place, value):
             X[:2],
             "n_clusters must be at most the number of samples; got n_clusters=3 and",
         ),
-        (X + 1j, "Complex data not supported"),
+        (X + 1j, "Complex data not supported: X must hold real numbers.$"),
         (
             np.ma.masked_array(X, changed(np.zeros(X.shape, bool), ([4, 9], 1), True)),
             r"^X must not hide cells by a mask; got one at row 4, column 1 \(2 in all\)"

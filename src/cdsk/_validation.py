@@ -75,6 +75,8 @@ def check_points(X, name="X", *, validate=None, **options):
             wrong = f"Input {name} contains NaN{_first_place(X, np.isnan)}"
         elif f"Input {name} contains infinity" in text:
             wrong = f"Input {name} contains infinity{_first_place(X, np.isinf)}"
+        elif text.startswith("Complex data"):  # and all of them
+            wrong = f"Complex data not supported: {name} must hold real numbers."
         else:
             raise
         raise ValueError(wrong) from None

@@ -135,11 +135,12 @@ def _plane(model, points, weights):
     from sklearn.decomposition import PCA
 
     pca = PCA(2, random_state=0)
-    places = pca.fit_transform(points)
+    with np.errstate(invalid="ignore"):  # equal points have shares of nothing
+        places = pca.fit_transform(points)
     form = " of the variance" if view == "raw" else f", {in_words(view)}"
     return places, [
         f"principal component {j + 1} ({share:.0%}{form})"
-        for j, share in enumerate(pca.explained_variance_ratio_)
+        for j, share in enumerate(np.nan_to_num(pca.explained_variance_ratio_))
     ]
 
 
