@@ -242,9 +242,13 @@ def test_equal_rows_are_one_cluster():
     X = np.full((20, 3), 7.0)
     new = X[:2] + [[0.0], [5.0]]
     how = {"n_clusters": 3, "random_state": 0}
-    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points") as by_blocks:
+    with pytest.warns(
+        ConvergenceWarning, match="of X has 1 distinct points"
+    ) as by_blocks:
         expected = BlockCDSK(**how).fit(X)
-    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points") as by_dask:
+    with pytest.warns(
+        ConvergenceWarning, match="of X has 1 distinct points"
+    ) as by_dask:
         found = CDSK(**how).fit(da.from_array(X, chunks=(8, 3)))
     assert len(by_blocks) == len(by_dask) == 1
     assert_same_bits(found, expected, new)

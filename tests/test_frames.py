@@ -110,6 +110,12 @@ def test_missing_values_are_named(frame_of):
         CDSK(2).fit(frame_of(values))
 
 
+def test_columns_of_one_name_are_refused():
+    frame = in_pandas(np.arange(30)).set_axis(["a", "b", "a"], axis=1)
+    with pytest.raises(ValueError, match="got 'a' for columns 0 and 2, counted from 0"):
+        CDSK(2).fit(frame)
+
+
 def test_a_frame_that_is_not_computed():
     lazy = in_polars(np.arange(30)).lazy()
     with pytest.raises(ValueError, match=r"not computed. Expected X.collect\(\)"):

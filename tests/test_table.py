@@ -200,6 +200,15 @@ def test_plain_values(value, plain):
     assert type(found) is type(plain)
 
 
+def test_rows_of_a_frame_are_named_by_its_index():
+    frame = pd.DataFrame(X, index=["a", "b", "c", "d"])
+    assert Table(frame, 4, None, None).names([2, 0]) == ["c", "a"]
+    assert Table(frame, 4, None, "efgh").names([2, 0]) == ["g", "e"]
+    assert Table(frame[::-1].reset_index(drop=True), 4, None, None).names([2]) is None
+    # rows that are left of a longer frame have the numbers they had there
+    assert Table(pd.DataFrame(X)[2:], 2, None, None).names([1]) == ["3"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

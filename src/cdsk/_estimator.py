@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The scikit-learn estimator: checks, attributes, and the order of the stages."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from cdsk._choices.candidates import Precomputed
@@ -55,6 +53,7 @@ from cdsk._validation import (
     parts_of_rows,
     unit_rows,
 )
+from cdsk._warn import warn
 
 
 class CDSK(ClusterMixin, Prediction, Inspection, Stages):
@@ -410,7 +409,7 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
         progress.stage("neighbours")
         candidates = self._candidates(points.X, rng, n_threads, progress, masses)
         if n_clusters < self.n_clusters_:
-            warn_of_copies(n_clusters, self.n_clusters_, stacklevel=4)
+            warn_of_copies(n_clusters, self.n_clusters_, self._counted)
         fits: list[Fit] = []
         weights, partitions = None, []
         # several kernels are compared by rough eigenvectors; the winner's are refined
@@ -459,10 +458,10 @@ class CDSK(ClusterMixin, Prediction, Inspection, Stages):
                 )
                 labels = label(kernel, fit)
         else:  # where the data chose, outliers are to be expected
-            warn_of_strays(fit.embedding, kernel, stacklevel=4)
+            warn_of_strays(fit.embedding, kernel)
         if fit.complaint is not None:
-            warnings.warn(fit.complaint, ConvergenceWarning, stacklevel=3)
-        warn_of_fewer_clusters(labels, n_clusters, kernel, stacklevel=4)
+            warn(fit.complaint)
+        warn_of_fewer_clusters(labels, n_clusters, kernel)
 
         progress.stage("margins")
         of_rows = points.to_rows

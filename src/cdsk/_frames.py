@@ -30,6 +30,13 @@ def check_columns(X, name):
         )
     if not is_frame(X):
         return
+    first: dict[object, int] = {}
+    for j, column in enumerate(X.columns):
+        if first.setdefault(column, j) != j:
+            raise ValueError(
+                f"{name} must have columns of different names; got {column!r} for "
+                f"columns {first[column]} and {j}, counted from 0."
+            )
     for j, dtype in enumerate(X.dtypes):
         kind = _kind(dtype)
         if kind == "numbers":
@@ -52,6 +59,15 @@ def as_numbers(X):
     if is_frame(X) and hasattr(X, "iloc"):
         return X.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(X, dtype=np.float64)
+
+
+def index_of(X):
+    """Names of rows in the index of pandas; None if it only counts them."""
+    if not (is_frame(X) and hasattr(X, "iloc")):
+        return None
+    index = X.index
+    is_range = type(index).__name__ == "RangeIndex"
+    return None if is_range and (index.start, index.step) == (0, 1) else index
 
 
 def column_name(X, j):

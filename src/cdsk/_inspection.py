@@ -53,7 +53,8 @@ class Inspection(BaseEstimator):
         feature_names : iterable of str, default=None
             Names of the columns of X; None takes those of a data frame, or of ``fit``.
         row_names : iterable, default=None
-            Names of the rows; None means their numbers, from 0.
+            Names of the rows; None takes the index of a pandas frame, unless it only
+            counts, or their numbers, from 0.
 
         Returns
         -------

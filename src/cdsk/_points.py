@@ -11,15 +11,13 @@ them in a cache. A product with the graph of a million points takes a third of t
 that it takes in any order.
 """
 
-import warnings
-
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._kernels.sparse_rows import digests
 from cdsk._nearest import order_points
 from cdsk._runtime import check_memory
+from cdsk._warn import warn
 
 
 class Points:
@@ -188,14 +186,12 @@ class Points:
         return np.sqrt(self.counts / self.to_rows(masses))[:, np.newaxis]
 
 
-def warn_of_copies(n_different, n_clusters, stacklevel):
+def warn_of_copies(n_different, n_clusters, whose="X"):
     """Tell that there are fewer different points than clusters."""
-    warnings.warn(
-        f"X has {n_different} distinct points; expected at least n_clusters="
+    warn(
+        f"{whose} has {n_different} distinct points; expected at least n_clusters="
         f"{n_clusters}. Identical points are not split: there are {n_different} "
         "clusters.",
-        ConvergenceWarning,
-        stacklevel=stacklevel,
     )
 
 

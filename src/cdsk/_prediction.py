@@ -2,7 +2,6 @@
 """New points: what a fitted model says of them."""
 
 import math
-import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +18,7 @@ from cdsk._kernels.neighbours import PointSearch
 from cdsk._runtime import check_memory, one_thread_if_forked, said_in_words
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import Data, can_be_cut, parts_of_rows, said_of_rows
+from cdsk._warn import warn
 
 
 def search_among(candidate):
@@ -66,11 +66,10 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         labels = self._of_rows(X, label)
         if lost:
-            warnings.warn(
+            warn(
                 f"{lost} of {len(labels)} points have no similarity to any "
                 "training point and took the label of the heaviest cluster.",
                 UserWarning,
-                stacklevel=2,
             )
         return labels
 

@@ -25,6 +25,9 @@ from cdsk._steps.start import first_weights
 class Stages(BaseEstimator):
     """What each stage of a fit is given, by the parameters."""
 
+    # what has so many different points, in warnings
+    _counted = "X"
+
     def _points_of(self, X, sample_weight):
         """The points of X, not yet represented."""
         if self.kernel in GIVEN:
@@ -63,9 +66,7 @@ class Stages(BaseEstimator):
             represent_to_count, points, int(counts[-1]), rng, n_threads
         )
         progress.stage("count", "number of clusters")
-        self.count_choice_ = choose_count(
-            points, views, counts, rng, n_threads, stacklevel=5
-        )
+        self.count_choice_ = choose_count(points, views, counts, rng, n_threads)
         self.n_clusters_ = self.count_choice_.n_clusters
         if self.representation == "auto":
             self._represent(points, self.n_clusters_, rng, n_threads)

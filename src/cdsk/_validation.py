@@ -5,7 +5,6 @@ Each message says what was wrong, what was expected and what was received.
 """
 
 import numbers
-import warnings
 from contextlib import contextmanager
 from functools import partial
 from itertools import combinations_with_replacement
@@ -19,6 +18,7 @@ from sklearn import utils
 from cdsk._frames import as_numbers, check_columns, column_name
 from cdsk._rows import asymmetry
 from cdsk._threads import resolve_n_threads
+from cdsk._warn import warn
 
 # What X may be: frames are array-like too.
 Data = ArrayLike | sparse.sparray | sparse.spmatrix
@@ -453,11 +453,10 @@ def ordinary_kernel_matrix(K, name):
     largest = float(K.max())
     least = K.min(axis=1)
     if (np.diagonal(K) <= least).all() and least.min() < largest:
-        warnings.warn(
+        warn(
             f"{name} has its smallest values on the diagonal: no point is as similar "
             f"to itself as to any other. {_IS_IT_A_DISTANCE}",
             UserWarning,
-            stacklevel=5,
         )
     if _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
         return K

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The order of the passes over blocks (tests/test_blocks_estimator.py)."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._blocks.candidates import FACTORS, LandmarkGraph
@@ -41,6 +39,7 @@ from cdsk._validation import (
     check_number,
     check_random_state,
 )
+from cdsk._warn import warn
 
 # Landmarks: so many, more if there are many clusters, fewer if there are few rows. So
 # many points of the sample for each.
@@ -72,6 +71,8 @@ class LandmarkCDSK(CDSK):
 
     The points of the fit are the landmarks as they are; the rest is inherited.
     """
+
+    _counted = "The sample of X"
 
     def fit_landmarks(self, landmarks, gram, rng, progress):
         """Fit the kernels of ``Landmarks`` and their ``Gram``."""
@@ -411,12 +412,10 @@ class BlockCDSK(LandmarkEstimator):
         n_found = np.count_nonzero(self._sizes())
         of_landmarks = len(np.unique(self.landmark_model_.labels_))
         if n_found < of_landmarks:
-            warnings.warn(
+            warn(
                 f"Rows are in {n_found} clusters, as those near them vote for no "
                 f"others; expected the {of_landmarks} of the landmarks. More landmarks "
                 "may separate more.",
-                ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 

@@ -21,7 +21,6 @@ decides: a view that moves clusters together has no wide gap
 (docs/notes/2026-11-17-count.md).
 """
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,7 +28,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._choices.candidates import NEIGHBOURS, check_room
 from cdsk._choices.partition import rand_index
@@ -54,6 +52,7 @@ from cdsk._validation import (
     needs_dense,
     unit_rows,
 )
+from cdsk._warn import warn
 
 # Bandwidths, in units of the distance to the 7th neighbour. Wider than those of a fit:
 # narrow kernels see clusters within clusters.
@@ -202,36 +201,33 @@ def default_candidates(n):
     return np.arange(2, max(min(MOST_CLUSTERS + 1, n), 3))
 
 
-def choose_count(points, views, candidates, rng, n_threads, stacklevel=3):
+def choose_count(points, views, candidates, rng, n_threads):
     """The ``CountChoice`` of the view whose best score is largest, the first of equal.
 
     ``views`` are fitted representations of the points.
     """
     check_room(len(points), NEIGHBOURS, int(candidates[-1]))
-    found: list[CountChoice] = []
-    for view in views:  # a comprehension is a level of the stack in some Pythons
-        found.append(_count(points, view, candidates, rng, n_threads, stacklevel + 1))
+    found = [_count(points, view, candidates, rng, n_threads) for view in views]
     return max(found, key=lambda choice: choice.scores.max())
 
 
-def _count(points, view, candidates, rng, n_threads, stacklevel):
+def _count(points, view, candidates, rng, n_threads):
     """The ``CountChoice`` in one view."""
     points = points.near_together(view.of_checked(points.X, n_threads))
     largest = int(candidates[-1])
     embeddings = _embeddings(points, largest + 1, rng, n_threads)
     partitions = [_partitions(one, candidates, points.masses) for one in embeddings]
     for complaint in filter(None, (embedding.complaint for embedding in embeddings)):
-        warnings.warn(complaint, ConvergenceWarning, stacklevel=stacklevel)
+        warn(complaint)
     eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
     gaps = _gaps(eigenvalues, candidates, SMALLEST_CUT / len(points))
     scores = gaps.mean(axis=0)
     if (eigenvalues == 1).all():
-        warnings.warn(
+        warn(
             f"The neighbour graph of the view {view.view!r} has more components than "
             f"the largest candidate, {largest}, which it therefore suggests. Try "
             "larger ones.",
             UserWarning,
-            stacklevel=stacklevel,
         )
     # Ties go to the larger: with that many components all gaps are zero.
     order = candidates[np.lexsort((-candidates, -scores))].tolist()

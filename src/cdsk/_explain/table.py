@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cdsk._frames import column_cells, is_frame, is_missing
+from cdsk._frames import column_cells, index_of, is_frame, is_missing
 
 # Of more features, those in which the clusters differ most.
 MOST_FEATURES = 12
@@ -25,10 +25,12 @@ class Table:
     """
 
     def __init__(self, X, n_rows, feature_names, row_names, known_names=None):
-        self.row_names = _names(row_names, n_rows, "row_names", "rows")
         self._X: Any = None
         self.feature_names: list[str] = []
         self.n_columns = 0
+        if row_names is None and X is not None:
+            row_names = index_of(X)
+        self.row_names = _names(row_names, n_rows, "row_names", "rows")
         if X is None:
             if feature_names is not None:
                 raise ValueError("feature_names must come with X; got X=None.")

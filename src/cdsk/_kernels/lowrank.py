@@ -24,13 +24,11 @@ pivots' rows of K, whatever the weights. Where weights part them further, the sp
 step sees a multiple eigenvalue, all copies of which the block method finds.
 """
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk import _kernel
 from cdsk._block import combine, inner
@@ -39,6 +37,7 @@ from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel
 from cdsk._linalg.dense import all_eigenpairs
 from cdsk._rows import StoredRows
 from cdsk._runtime import check_memory, one_blas_thread
+from cdsk._warn import warn
 
 # The rank is that at which the rest is this part of tr(K) - sum(K) / n, the trace of
 # the centred kernel: what all points have in common tells no clusters apart, and may be
@@ -121,15 +120,13 @@ class LowRankKernel(Kernel):
             largest_error=self._largest_error(values, rng),
         )
         if found.missing > TOLERANCE and n_components is None:
-            warnings.warn(
+            warn(
                 f"The kernel of {self.n} points is not of low rank: {len(self.F)} "
                 f"components miss {found.missing:.1%} of the trace of the centred "
                 f"kernel, expected at most {TOLERANCE:.1%}. Rounds are slow and labels "
                 "may differ from those of the kernel itself. This takes a larger "
                 f"bandwidth, n_components above {len(self.F)}, or approximation=None, "
                 f"whose matrix needs {points.itemsize * self.n**2 / 1e9:.2g} GB.",
-                ConvergenceWarning,
-                stacklevel=5,  # the caller of fit
             )
         self.masses = masses
         if masses is not None:

@@ -2,14 +2,12 @@
 """``solve_qp``: the compiled SMO solver with a certificate (tests/test_smo.py)."""
 
 import sys
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk import _smo
 from cdsk._block import inner
@@ -22,6 +20,7 @@ from cdsk._validation import (
     check_symmetric_matrix,
     check_symmetric_sparse,
 )
+from cdsk._warn import warn
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,9 @@ def solve_qp(
         rows, x, gradient, gradient_at, upper, tol, max_iter
     )
     if status != "converged":
-        warnings.warn(
+        warn(
             f"solve_qp did not converge ({status}): KKT gap {gap:.1e} after {n_iter} "
             f"steps, expected at most tol={tol:.1e}.",
-            ConvergenceWarning,
-            stacklevel=2,
         )
     return QPResult(x, _value(x, p, gradient), float(gap), n_iter, status)
 

@@ -23,14 +23,12 @@ sum 1 and replaced by the nearest such point. If fewer than n lam points carry w
 the others share the rest equally.
 """
 
-import warnings
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._block import combine, inner
 from cdsk._linalg.eigsh import largest_eigenvalue
@@ -42,6 +40,7 @@ from cdsk._validation import (
     check_points,
     check_simplex_point,
 )
+from cdsk._warn import warn
 
 # The paper's weight of the number of non-zero entries.
 TAU = 0.1
@@ -253,13 +252,11 @@ def hard_thresholding(gram, tau, upper, max_iter=1000):
         a, image = new, new_image
         history.append(value)
     if not converged and max_iter > 0:
-        warnings.warn(
+        warn(
             f"The sparse start did not converge in {max_iter} iterations: in the last "
             f"one its objective fell by {fall:.1e} to {history[-1]:.6g}, expected at "
             f"most {_TOLERANCE:.0e} of it, and {np.count_nonzero(a)} of {n} points are "
             "left. sparse_start takes a larger max_iter.",
-            ConvergenceWarning,
-            stacklevel=3,
         )
     total = a.sum()
     weights = a / total if total > 0 else np.full(n, 1.0 / n)

@@ -11,15 +11,14 @@ alternation. Everything about K is asked as products with vectors and rows of |K
 which is stored only where K is sparse.
 """
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._block import combine
 from cdsk._steps.block_qp import descend_in_blocks
 from cdsk._steps.qp import better_start, descend
+from cdsk._warn import warn
 
 # Steps allowed per point. About one is usual from uniform weights.
 _STEPS_PER_POINT = 1000
@@ -101,10 +100,8 @@ class WeightProblem:
             )
         gap /= self.scale
         if status != "converged":
-            warnings.warn(
+            warn(
                 f"The weight step did not converge: relative KKT gap {gap:.1e} after "
                 f"{n_iter} steps, expected at most qp_tol={tol:.1e}.",
-                ConvergenceWarning,
-                stacklevel=2,
             )
         return Weights(alpha, gap, n_iter)

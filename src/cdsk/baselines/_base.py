@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What all rival methods share: checks, and the way from an affinity to labels."""
 
-import warnings
 from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from cdsk._kernels.dense import DenseKernel
@@ -34,6 +32,7 @@ from cdsk._validation import (
     check_random_state,
     check_symmetric_matrix,
 )
+from cdsk._warn import warn
 
 
 class Baseline(ClusterMixin, BaseEstimator, ABC):
@@ -76,7 +75,7 @@ class Baseline(ClusterMixin, BaseEstimator, ABC):
             labels = self._labels_of(X.astype(np.float64, copy=False), rng)
             row_of, copies = first_of_equal_rows(X)
             if len(row_of) < self.n_clusters:
-                warn_of_copies(len(row_of), self.n_clusters, stacklevel=3)
+                warn_of_copies(len(row_of), self.n_clusters)
                 labels = copies
             self.labels_ = in_order_of_appearance(labels)
         return self
@@ -168,7 +167,7 @@ def spectral_labels(
         kernel, n_clusters, rng, method=assign_labels, n_init=n_init
     )
     if found.complaint is not None:
-        warnings.warn(found.complaint, ConvergenceWarning, stacklevel=2)
-    warn_of_strays(found, kernel, stacklevel=3)
-    warn_of_fewer_clusters(labels, n_clusters, kernel, stacklevel=3)
+        warn(found.complaint)
+    warn_of_strays(found, kernel)
+    warn_of_fewer_clusters(labels, n_clusters, kernel)
     return labels

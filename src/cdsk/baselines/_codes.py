@@ -4,13 +4,11 @@
 A code is a pair: the indices of some points and their coefficients.
 """
 
-import warnings
-
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._runtime import check_memory
+from cdsk._warn import warn
 
 # Atoms that join at a time, and how often some may.
 _JOIN, _MOST_ROUNDS = 8, 10**4
@@ -87,11 +85,9 @@ def sparse_code(
         a = np.concatenate([a, np.zeros(len(new))])
         signs = np.concatenate([signs, np.sign(slope[new])])
     else:
-        warnings.warn(
+        warn(
             f"A sparse code did not converge in {_MOST_ROUNDS} rounds: a condition of "
             f"optimality is violated by {excess.max():.1e}.",
-            ConvergenceWarning,
-            stacklevel=2,
         )
     used = a != 0
     return atoms[used], a[used]

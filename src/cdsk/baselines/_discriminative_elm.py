@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Clusters that a network of random units can tell apart, Huang et al. (2015)."""
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from cdsk._runtime import check_memory, one_blas_thread
 from cdsk._validation import check_integer, check_number
+from cdsk._warn import warn
 from cdsk.baselines._base import Baseline
 from cdsk.baselines._start import kmeans_labels
 
@@ -117,11 +115,9 @@ class DiscriminativeELM(Baseline):
                 break
             labels = new
         else:
-            warnings.warn(
+            warn(
                 f"Labels still changed after max_iter={self.max_iter} rounds of "
                 "DiscriminativeELM. Expected a larger max_iter, or another C.",
-                ConvergenceWarning,
-                stacklevel=4,
             )
         self.objective_ = np.array(values)
         self.n_iter_ = len(values)

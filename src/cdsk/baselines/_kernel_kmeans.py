@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel k-means: k-means in the feature space of a kernel."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._kernels.gaussian import gaussian_gram
 from cdsk._validation import check_integer
+from cdsk._warn import warn
 from cdsk.baselines._base import Baseline
 from cdsk.baselines._gaussian import check_one_bandwidth, one_bandwidth
 
@@ -122,11 +121,9 @@ def kernel_kmeans(K, n_clusters, rng, *, n_init=10, max_iter=300):
     found = [descend(K, labels, n_clusters, max_iter) for labels in starts]
     best = min(found, key=lambda descent: descent.history[-1])
     if not best.converged:
-        warnings.warn(
+        warn(
             f"Kernel k-means did not converge: points still moved in pass {max_iter}; "
             "expected a larger max_iter.",
-            ConvergenceWarning,
-            stacklevel=2,
         )
     return best
 

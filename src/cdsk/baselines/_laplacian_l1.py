@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The l1-graph whose codes vary little over a graph of the points."""
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._kernels.neighbours import Neighbours
 from cdsk._runtime import check_memory
 from cdsk._validation import check_choice, check_integer, check_number
+from cdsk._warn import warn
 from cdsk.baselines._codes import matrix_of, sparse_code
 from cdsk.baselines._l1_graph import L1Graph
 
@@ -133,13 +131,11 @@ class LaplacianL1Graph(L1Graph):
                 if history[-2] - history[-1] <= self.tol * history[-2]:
                     break
             else:
-                warnings.warn(
+                warn(
                     f"The codes did not converge in max_iter={self.max_iter} rounds: "
                     f"the last one changed the objective {history[-2]:.6g} by "
                     f"{history[-2] - history[-1]:.1e}, expected at most tol={self.tol}"
                     " of it.",
-                    ConvergenceWarning,
-                    stacklevel=2,
                 )
         self.objective_, self.n_iter_ = np.array(history), len(history) - 1
         return codes

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Spectral clustering of edge weights from which points rebuild each other."""
 
-import warnings
 from functools import cached_property
 from operator import itemgetter
 
@@ -9,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
-from sklearn.exceptions import ConvergenceWarning
 
 from cdsk._kernels.sparse import NeighbourGraph
 from cdsk._runtime import check_memory, one_blas_thread
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import check_choice, check_integer, check_number
+from cdsk._warn import warn
 from cdsk.baselines._base import AffinityBaseline
 from cdsk.baselines._gaussian import neighbours_of
 from cdsk.baselines._start import in_own_unit
@@ -169,12 +168,10 @@ class ManifoldSpectral(AffinityBaseline):
             options={"maxiter": self.max_iter, "ftol": self.tol},
         )
         if found.nit >= self.max_iter and not found.success:
-            warnings.warn(
+            warn(
                 "The bandwidths did not converge: the reconstruction error fell from "
                 f"{history[-2]:.4g} to {history[-1]:.4g} in step {self.max_iter}; "
                 "expected a larger max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
             )
         return found.x, np.array(history)
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Maximum margin clustering by alternation."""
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
 from cdsk._kernels.gaussian import gaussian_gram
 from cdsk._runtime import check_memory, one_blas_thread
 from cdsk._validation import check_choice, check_integer, check_number
+from cdsk._warn import warn
 from cdsk.baselines._base import Baseline
 from cdsk.baselines._gaussian import check_one_bandwidth, one_bandwidth
 from cdsk.baselines._start import in_own_unit, kmeans_labels
@@ -144,11 +143,9 @@ class MaxMarginClustering(Baseline):
         labels, history, ended = min(ends, key=lambda end: round(end[1][-1], 12))
         self.objective_, self.n_iter_ = np.array(history), len(history)
         if not ended:
-            warnings.warn(
+            warn(
                 f"Labels still changed after {self.n_iter_} rounds; expected max_iter "
                 "to be more.",
-                ConvergenceWarning,
-                stacklevel=3,
             )
         return labels
 

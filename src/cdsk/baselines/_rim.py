@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Regularised information maximisation."""
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -11,12 +10,12 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._kernels.gaussian import gaussian_gram, gaussian_rows
 from cdsk._runtime import check_memory, one_blas_thread
 from cdsk._validation import check_choice, check_integer, check_number, check_points
+from cdsk._warn import warn
 from cdsk.baselines._base import Baseline
 from cdsk.baselines._gaussian import check_one_bandwidth, one_bandwidth
 from cdsk.baselines._start import in_own_unit, kmeans_labels
@@ -242,11 +241,9 @@ class RIM(Baseline):
             options=steps,
         )
         if end.status == 1:
-            warnings.warn(
+            warn(
                 f"RIM stopped after {end.nit} steps with a largest derivative of "
                 f"{np.abs(end.jac).max():.1e}. Expected a larger max_iter.",
-                ConvergenceWarning,
-                stacklevel=4,
             )
         self.objective_, self.n_iter_ = np.array(history), max(end.nit, 1)
         weights = end.x.reshape(shape)

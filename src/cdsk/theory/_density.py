@@ -8,7 +8,6 @@ of the clustering's weight step with the labels known, that is G_ij = 1(y_i = y_
 minimises the similarity form of the loss plus ``lam`` times Omega.
 """
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +31,7 @@ from cdsk._validation import (
     check_points,
     check_simplex_point,
 )
+from cdsk._warn import warn
 
 
 class KernelDensityClassifier(ClassifierMixin, BaseEstimator):
@@ -138,12 +138,11 @@ default="uniform"
             )
         empty = np.bincount(labels, weights=weights) == 0
         if empty.any():
-            warnings.warn(
+            warn(
                 f"{int(empty.sum())} of {len(empty)} classes carry no weight and are "
                 f"never predicted, class {classes[empty][0]} first. A larger lam "
                 "spreads the weights.",
                 UserWarning,
-                stacklevel=2,
             )
         self.classes_ = classes
         self.weights_ = weights
