@@ -108,8 +108,16 @@ def test_identical_points_are_never_split(model, blobs, n_clusters):
         labels = model.fit_predict(blobs[0][[0, 40, 80]][places])
     told = "X has 3 distinct points; expected at least n_clusters=5."
     assert any(told in str(w.message) for w in said) == (n_clusters == 5)
-    if n_clusters == 5:
-        assert (labels == places).all()
+    assert (labels == places).all()
+
+
+@EVERY
+@pytest.mark.filterwarnings("ignore")  # of points without neighbours but their copies
+def test_nor_where_there_are_more_of_them_than_clusters(model, blobs):
+    places = np.arange(60) % 15
+    model = clone(model).set_params(n_clusters=3, random_state=0)
+    labels = model.fit_predict(blobs[0][::6][places])
+    assert (labels == labels[:15][places]).all()
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,8 @@ def test_wrong_parameters_are_refused(moons, wrong, message):
 def test_a_unit_in_which_the_variance_is_no_scale_is_told(moons, k):
     # the variance of distances is their square: 1e-12 where they are 1e-6
     with pytest.raises(ValueError, match="leaves no two points with any similarity"):
-        GaussianSpectral(2, n_neighbors=k).fit(1e-6 * moons[0])
-    GaussianSpectral(2, bandwidth="median", n_neighbors=k).fit(1e-6 * moons[0])
+        GaussianSpectral(2, bandwidth="variance", n_neighbors=k).fit(1e-6 * moons[0])
+    GaussianSpectral(2, n_neighbors=k).fit(1e-6 * moons[0])
 
 
 # fewer places than clusters

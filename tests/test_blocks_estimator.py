@@ -134,6 +134,22 @@ def test_a_rare_cluster_is_found(rng):
     assert adjusted_rand_score(y[order], labels) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("d", "sizes", "gap"),
+    [(2, (10_000, 1000, 100), 8), (8, (30_000, 300, 60), 20)],
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_thin_clusters_are_found(d, sizes, gap, seed):
+    """Few landmarks may stand for rows enough, and weights leave them theirs."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(3), sizes))
+    centres = np.zeros((3, d))
+    centres[:, 0], centres[:, 1] = [0, gap, 0], [0, 0, gap]
+    X = rng.normal(size=(len(y), d)) + centres[y]
+    labels = BlockCDSK(3, random_state=seed).fit(X).labels_
+    assert adjusted_rand_score(y, labels) > 0.999
+
+
 def test_a_heap_of_equal_rows_is_a_cluster(rng):
     # a landmark that shares no row with another
     X = rng.normal(size=(1200, 3))

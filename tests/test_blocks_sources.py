@@ -142,6 +142,62 @@ def test_parquet_of_no_numbers(X, tmp_path):
         rows_of(as_source(tmp_path / "x.parquet"), n_features=2)
 
 
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (
+            lambda frame: frame[["a", "b"]],
+            r"those of the first, a, b, c; .*1\.parquet la",
+        ),
+        (lambda frame: frame.assign(e=1.0), r"b, c; .*1\.parquet also has e"),
+        (
+            lambda frame: frame.assign(b="x"),
+            r"got .*string in column 'b' of .*1\.parque",
+        ),
+    ],
+    ids=["fewer", "more", "text"],
+)
+def test_parquet_files_have_the_same_columns(X, tmp_path, second, message):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame.to_parquet(tmp_path / "0.parquet")
+    second(frame).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(ValueError, match=message):
+        rows_of(as_source(tmp_path))
+
+
+def test_cells_of_parquet_are_named_by_column(X, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame.loc[7, "b"] = np.nan
+    frame.to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="contains NaN at row 7, column 'b'"):
+        rows_of(as_source(tmp_path / "x.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x.zarr", "x.zarr. Open it with zarr or h5py, and pass the array"),
+        ("x.npy", "got a folder named .*x.npy"),
+        ("empty", "got an empty folder, .*empty"),
+    ],
+)
+def test_folders_of_another_kind(tmp_path, name, message):
+    folder = tmp_path / name
+    folder.mkdir()
+    if name != "empty":
+        (folder / "file").touch()
+    with pytest.raises(ValueError, match=message):
+        as_source(folder)
+
+
+def test_times_are_no_numbers(X):
+    times = X.astype("datetime64[s]")
+    with pytest.raises(ValueError, match=r"numbers only; got datetime64\[s\]. Make"):
+        rows_of(as_source(times))
+
+
 def test_blocks_have_the_same_columns(X):
     frame = pd.DataFrame(X, columns=list("abc"))
     blocks = [frame[:20], frame[20:][list("cab")]]

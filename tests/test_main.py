@@ -396,12 +396,17 @@ def test_labels_are_not_lost_if_the_disk_is_full(cdsk, data, monkeypatch, tmp_pa
     )
 
 
+NO_SPACE = "cdsk: error: cannot use standard output: No space.\n"
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (KeyboardInterrupt(), 130, "cdsk: interrupted\n"),
         (MemoryError("K needs\n  9 bytes"), 2, "cdsk: error: K needs 9 bytes\n"),
-        (MemoryError(), 2, "cdsk: error: MemoryError\n"),
+        (MemoryError(), 2, "cdsk: error: there is too little memory.\n"),
+        (OSError(28, "No space"), 2, NO_SPACE),
+        (OSError(2, "No such", "x"), 2, "cdsk: error: cannot use x: No such.\n"),
     ],
 )
 def test_interruptions(cdsk, data, monkeypatch, tmp_path, error, status, message):

@@ -14,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsTransformer
@@ -292,10 +293,22 @@ def test_what_is_no_model(path):
         archive.writestr("a", "b")
     with pytest.raises(UsageError, match="damaged or of another version"):
         load_model(path)
-    for content, kind in (([1, 2], "list"), (CDSK(3), "CDSK")):
+    rival = KMeans(2, n_init=1).fit(X)
+    for content in ([1, 2], CDSK(3), rival):
         skops.dump(content, path)
-        with pytest.raises(UsageError, match=f"expected a fitted model; got a {kind}"):
+        kind = type(content).__name__
+        with pytest.raises(UsageError, match=f"fitted model of cdsk; got a {kind}"):
             load_model(path)
+
+
+def test_a_model_that_lacks_a_part(cdsk, path, tmp_path):
+    np.save(tmp_path / "t.npy", X)
+    model = CDSK(3, random_state=0).fit(X)
+    del model._votes
+    skops.dump(model, path)
+    status, out, err = cdsk("predict", path, tmp_path / "t.npy")
+    assert (status, out) == (2, "")
+    assert "got one that is damaged ('CDSK' object has no attribute '_votes')" in err
 
 
 # --- commands -----------------------------------------------------------------------
@@ -354,7 +367,7 @@ def test_predict_refuses(cdsk, path, tmp_path):
     write_csv(tmp_path / "new.csv", dict(zip("abd", X.T, strict=True)))
     status, out, err = cdsk("predict", path, tmp_path / "new.csv")
     assert (status, out) == (2, "")
-    assert "no columns 'c'" in err
+    assert "expected one column 'c', as the model has; got 0 among" in err
     status, _, err = cdsk("predict", path, tmp_path / "t.csv", "-o", path)
     assert status == 2
     assert f"-o {path}: would overwrite {path}." in err

@@ -399,9 +399,35 @@ def test_records_of_other_data_are_made_again(data):
 def test_a_file_that_cannot_be_read_is_a_failure_among_others(tmp_path):
     (tmp_path / "yale.npz").write_bytes(b"no archive")
     np.savez(tmp_path / "umist.npz", X=np.ones((5, 2)))
-    given = {"data": tmp_path, "sets": ["yale", "umist"], "methods": ["kmeans"]}
+    (tmp_path / "coil20.npz").write_bytes(b"")
+    half = (tmp_path / "umist.npz").read_bytes()[:100]
+    (tmp_path / "coil100.npz").write_bytes(half)
+    names = ["yale", "umist", "coil20", "coil100"]
+    given = {"data": tmp_path, "sets": names, "methods": ["kmeans"]}
     given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
-    assert [task.of for task in tasks(type("Options", (), given), {})] == [0, 0]
+    assert [task.of for task in tasks(type("Options", (), given), {})] == [0] * 4
+
+
+def test_rows_without_labels_are_refused(tmp_path):
+    np.savez(tmp_path / "yale.npz", X=np.ones((5, 2)), y=np.arange(4))
+    with pytest.raises(ValueError, match="a label for each row; got 5 rows and 4 labe"):
+        sets.load(tmp_path, "yale", "paper")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--repeats", "x", "must be an integer of at least 1; got 'x'"),
+        ("--jobs", "0", "must be an integer of at least 1; got '0'"),
+        ("--budget", "x", "must be a number of seconds above 0; got 'x'"),
+        ("--budget", "inf", "must be a number of seconds above 0; got 'inf'"),
+    ],
+)
+def test_numbers_that_are_refused(data, capsys, option, value, message):
+    with pytest.raises(SystemExit):
+        paper.main(["--data", str(data), option, value])
+    said = capsys.readouterr().err
+    assert message in said and said.startswith("usage: python -m benchmarks.paper")
 
 
 def test_of_equal_scores_the_first_method_is_named():

@@ -185,7 +185,7 @@ def test_columns_of_text_and_without_variance_come_last():
         (None, None),
         (pd.NA, None),
         (pd.NaT, None),
-        (np.datetime64("NaT"), None),
+        (np.datetime64("NaT", "s"), None),
         (Decimal("NaN"), None),
         (np.ma.masked, None),
         ("nan", "nan"),

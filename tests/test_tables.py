@@ -142,6 +142,21 @@ def test_bad_text(table, text, message):
         table(text)
 
 
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (gzip.compress(b"a,b\n1,2\n"), "pipe it through gunzip"),
+        ("a,b\n1,2\n".encode("utf-16"), "of UTF-16: convert it"),
+    ],
+    ids=["gzip", "UTF-16"],
+)
+def test_what_is_no_text_is_told_by_its_beginning(tmp_path, content, hint):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=f"UTF-8 text; got the byte .*{hint}"):
+        read_table(path)
+
+
 def test_bad_text_encodings(table):
     with pytest.raises(TableError, match="expected UTF-8 text; got the byte 0xe9"):
         table("caf\u00e9,b\n1,2\n", encoding="latin-1")
@@ -398,7 +413,9 @@ def test_without_zstandard(tmp_path, monkeypatch):
 
 
 def test_names_of_a_model_that_are_numbers_are_no_positions(table):
-    with pytest.raises(TableError, match="no columns '1'"):
+    with pytest.raises(
+        TableError, match="expected one column '1', as the model has; got 0"
+    ):
         table("zzz,b,c\n1,2,3\n4,5,6\n", known_names=["1", "b"])
 
 
@@ -409,7 +426,9 @@ def test_columns_of_a_model(table):
     # what is asked for goes before it; a table without names has them in order
     assert table(text, columns=["b"], known_names=["a", "b"])[0].tolist() == [[1], [3]]
     assert table("1,2\n", known_names=["a", "b"])[0].tolist() == [[1, 2]]
-    with pytest.raises(TableError, match=r"no columns 'c': .* names b, who, a\.$"):
+    with pytest.raises(
+        TableError, match=r"one column 'c', .*; got 0 among b, who, a\.$"
+    ):
         table(text, known_names=["a", "c"])
 
 

@@ -53,7 +53,9 @@ def changed(array, place, value):
             r"^X must not hide cells by a mask; got one at row 4, column 1 \(2 in all\)"
             "; expected finite numbers only.$",
         ),
-        ([[1.0, 2.0], [3.0]], "inhomogeneous"),
+        ([[1.0, 2.0], [3.0]], "X must have rows of the same length"),
+        ({"a": 1}, "X must hold numbers only; got {'a': 1}"),
+        (np.zeros((3, 2), "M8[s]"), "numbers only; got datetime64.* days since the"),
         ("data.csv", "X must hold numbers only; got 'data.csv'"),
         (None, "Expected 2D array"),
     ],

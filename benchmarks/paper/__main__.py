@@ -37,8 +37,9 @@ def main(arguments=None):
     except KeyboardInterrupt:
         raise SystemExit("Stopped. The same command goes on from here.") from None
     report()
-    figure(options.out, options.mode, read(path).values())
-    print(f"{options.out}/paper-{options.mode}.md, .csv, -scores.csv, .png")
+    drawn = figure(options.out, options.mode, read(path).values())
+    written = f"{options.out}/paper-{options.mode}.md, .csv, -scores.csv"
+    print(f"{written}, .png" if drawn else written)
 
 
 def _command(options):
@@ -53,7 +54,9 @@ def _command(options):
 
 
 def _options(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.paper", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--data", required=True, help="folder of NAME.npz files")
     for name, known in (("sets", SETS), ("methods", METHODS)):
         parser.add_argument(
@@ -92,17 +95,21 @@ def _options(arguments):
 
 
 def _seconds(text):
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be positive and finite, got {value}")
-    return value
+    return _number(text, float, "a number of seconds above 0")
 
 
 def _positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
+    return _number(text, int, "an integer of at least 1")
+
+
+def _number(text, kind, expected):
+    """The positive and finite number that a text is."""
+    try:
+        if 0 < kind(text) < math.inf:
+            return kind(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"must be {expected}; got {text!r}")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,14 @@ from benchmarks.paper.sets import SETS
 
 
 def figure(folder, mode, records):
-    """Write paper-MODE.png: of every set CDSK, the best rival and the paper's CDSK."""
+    """Write paper-MODE.png: of every set CDSK, the best rival and the paper's CDSK.
+
+    Whether there was anything to draw is returned.
+    """
     found = cells(records)
     names = [n for n in SETS if (n, "cdsk") in found and found[n, "cdsk"].done]
     if not names:
-        return
+        return False
     # here: nothing else needs it
     from matplotlib.figure import Figure
 
@@ -42,6 +45,7 @@ def figure(folder, mode, records):
         handles.values(), handles, loc="outside upper center", ncols=3, frameon=False
     )
     drawn.savefig(Path(folder, f"paper-{mode}.png"), dpi=150)
+    return True
 
 
 def _draw(axis, height, name, found, rival, index, key):

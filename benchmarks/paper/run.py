@@ -12,6 +12,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -73,9 +74,9 @@ def tasks(options, known):
 def _n_points(path):
     """Number of points in a file; 0 if it cannot be read, of which a side will tell."""
     try:
-        with np.load(path) as archive:
+        with open(path, "rb") as file, np.load(file) as archive:
             return archive["y"].size
-    except (KeyError, OSError, ValueError):
+    except (KeyError, OSError, ValueError, EOFError, BadZipFile):
         return 0
 
 

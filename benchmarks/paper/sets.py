@@ -113,6 +113,11 @@ def load(folder, key, mode, sample=None):
         with np.load(path) as archive:
             X, y = archive["X"], archive["y"].ravel()
         X = np.ascontiguousarray(X, float) / (255.0 if X.dtype == np.uint8 else 1.0)
+    if len(X) != len(y):
+        raise ValueError(
+            f"{path.name} must have a label for each row; got {len(X)} rows and "
+            f"{len(y)} labels."
+        )
     if sample is not None:
         part = balanced(y, sample)
         X, y = X[part], y[part]

@@ -413,7 +413,7 @@ LINES = {
     "fit-digits": partial(Fit, "digits"),
     "fit-default": DefaultFit,
     "predict": Predict,
-    "import": partial(Import, "from cdsk import CDSK", "cdsk._estimator", 1.3),
+    "import": partial(Import, "from cdsk import CDSK", "cdsk._estimator", 1.1),
     "import-bare": partial(Import, "import cdsk", "cdsk", 0.1),
     "memory-f64": partial(FitMemory, np.float64),
     "memory-f32": partial(FitMemory, np.float32),

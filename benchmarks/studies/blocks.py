@@ -97,7 +97,7 @@ class Weighted(candidates.LandmarkVotes):
 
 def weighted_votes(graph, labels, weights, n_clusters):
     votes = Weighted(graph.landmarks, graph.factor, labels, n_clusters)
-    votes.__dict__["weights"] = weights / graph.masses
+    votes.__dict__["weights"] = weights / graph.counts
     return votes
 
 

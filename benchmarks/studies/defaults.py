@@ -446,6 +446,9 @@ def peers(options):
         ),
         "SpectralClustering, rbf": lambda c: SpectralClustering(c, random_state=0),
         "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
+        "CDSK, uniform weights": lambda c: CDSK(
+            c, max_iter=0, random_state=0, n_threads=1
+        ),
     }
     try:
         from genieclust import Genie

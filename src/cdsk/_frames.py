@@ -72,7 +72,8 @@ def index_of(X):
 
 def column_name(X, j):
     """What to call a column: its name in quotes, or its number."""
-    return repr(X.columns[j]) if is_frame(X) else str(j)
+    names = X.columns if is_frame(X) else getattr(X, "column_names", None)
+    return str(j) if names is None else repr(names[j])
 
 
 def column_cells(X, j):

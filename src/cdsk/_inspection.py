@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cdsk._choices.candidates import Precomputed
-from cdsk._explain.report import Report, report_of
 from cdsk._runtime import one_thread_if_forked, said_in_words
 from cdsk._validation import Data
-from cdsk.theory._bound import GeneralizationBound, generalization_bound
+
+if TYPE_CHECKING:  # most fits are asked for neither, and imports take their time
+    from cdsk._explain.report import Report
+    from cdsk.theory import GeneralizationBound
 
 
 class Inspection(BaseEstimator):
@@ -39,7 +41,7 @@ class Inspection(BaseEstimator):
         *,
         feature_names: Iterable[str] | None = None,
         row_names: Iterable[object] | None = None,
-    ) -> Report:
+    ) -> "Report":
         """Summary of the fit: what was chosen and why, and what to trust.
 
         ``print`` shows it in words, ``to_dict`` has it as plain data, ``to_html`` makes
@@ -60,13 +62,15 @@ class Inspection(BaseEstimator):
         -------
         report : Report
         """
+        from cdsk._explain.report import report_of
+
         check_is_fitted(self, "labels_")
         return report_of(self, X, feature_names, row_names)
 
     @said_in_words("The bound for so many points")
     def generalization_bound(
         self, X: Data | None = None, *, gamma: float = 1.0, delta: float = 0.05
-    ) -> GeneralizationBound:
+    ) -> "GeneralizationBound":
         """Terms of the paper's bound on the error of the votes.
 
         The bound is for votes by the kernel matrix of the fit. ``predict`` votes alike,
@@ -92,6 +96,8 @@ class Inspection(BaseEstimator):
         bound : GeneralizationBound
             See ``cdsk.theory.generalization_bound``.
         """
+        from cdsk.theory import generalization_bound
+
         check_is_fitted(self, "labels_")
         K = self._points.between_rows(self._kernel_of(X).as_array())
         kept = self._points.rows

@@ -88,8 +88,11 @@ def check_memory(n_bytes, what, advice):
 
 
 @contextmanager
-def said_in_words(what: str) -> Iterator[None]:
-    """Say what ran out of memory where a library only says that something did."""
+def said_in_words(what: str, fewer: str = "fewer points") -> Iterator[None]:
+    """Say what ran out of memory where a library only says that something did.
+
+    ``fewer`` of what would help.
+    """
     try:
         yield
     except MemoryShortage:
@@ -97,7 +100,7 @@ def said_in_words(what: str) -> Iterator[None]:
     except MemoryError as error:
         raise MemoryShortage(
             f"{what} needs more memory than there is ({str(error) or 'no size told'}). "
-            "Expected a larger limit, or fewer points."
+            f"Expected a larger limit, or {fewer}."
         ) from None
 
 

@@ -61,6 +61,11 @@ def check_points(X, name="X", *, validate=None, **options):
             f"{name} must not hide cells by a mask; got one{place}; expected finite "
             "numbers only."
         )
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("M", "m"):
+        raise ValueError(
+            f"{name} must hold numbers only; got {X.dtype}. Make numbers of times, "
+            "such as days since the first."
+        )
     if validate is None:
         validate = partial(utils.check_array, input_name=name)
     try:
@@ -69,12 +74,16 @@ def check_points(X, name="X", *, validate=None, **options):
         text = str(error)
         # a missing value of pandas, or text, or 10**400
         no_number = "NAType" in text or "could not convert" in text
+        # of an array the words are scikit-learn's
+        no_number |= "float() argument" in text and not hasattr(X, "dtype")
         if no_number or isinstance(error, OverflowError):
             wrong = f"{name} must hold numbers only; got {_first_text(X)}."
         elif f"Input {name} contains NaN" in text:
             wrong = f"Input {name} contains NaN{_first_place(X, np.isnan)}"
         elif f"Input {name} contains infinity" in text:
             wrong = f"Input {name} contains infinity{_first_place(X, np.isinf)}"
+        elif "inhomogeneous" in text:
+            wrong = f"{name} must have rows of the same length; got others."
         elif text.startswith("Complex data"):  # and all of them
             wrong = f"Complex data not supported: {name} must hold real numbers."
         else:

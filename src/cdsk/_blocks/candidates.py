@@ -26,7 +26,7 @@ FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(5))
 class LandmarkKernel(SparseKernel):
     """Z'Z in units of its mean diagonal entry."""
 
-    def __init__(self, gram, masses, landmarks, n_threads):
+    def __init__(self, gram, counts, landmarks, n_threads):
         diagonal = gram.diagonal().astype(np.float64)
         unit = float(diagonal.mean())
         matrix = gram.astype(np.float64)
@@ -37,7 +37,7 @@ class LandmarkKernel(SparseKernel):
         super().__init__(
             matrix, BandOrder(matrix), n_threads, graph, "more landmarks or rows"
         )
-        self.masses = masses
+        self.counts, self.masses = counts, counts / np.median(counts)
         self.loops = self._diagonal = diagonal / unit
 
     @property
@@ -60,7 +60,7 @@ class LandmarkGraph(SparseState):
     landmarks: Landmarks
     gram: sparse.csr_array
     factor: float
-    masses: np.ndarray
+    counts: np.ndarray
     n_threads: int
 
     @property
@@ -80,7 +80,7 @@ class LandmarkGraph(SparseState):
         return self.factor * self.landmarks.neighbours.scales
 
     def kernel(self):
-        return LandmarkKernel(self.gram, self.masses, self.landmarks, self.n_threads)
+        return LandmarkKernel(self.gram, self.counts, self.landmarks, self.n_threads)
 
     def votes(self, labels, weights, n_clusters):
         return LandmarkVotes(self.landmarks, self.factor, labels, n_clusters)

@@ -78,10 +78,9 @@ class LandmarkCDSK(CDSK):
         """Fit the kernels of ``Landmarks`` and their ``Gram``."""
         # one that is nobody's nearest counts as one
         counts = np.maximum(gram.counts, 1).astype(np.float64)
-        masses = counts / np.median(counts)
         n_threads = resolve_n_threads(self.n_threads)
         self._given = [
-            LandmarkGraph(landmarks, matrix, factor, masses, n_threads)
+            LandmarkGraph(landmarks, matrix, factor, counts, n_threads)
             for matrix, factor in zip(gram.matrices, FACTORS, strict=True)
         ]
         self.n_features_in_ = landmarks.points.shape[1]
@@ -404,7 +403,7 @@ class BlockCDSK(LandmarkEstimator):
         with (
             unchanged_if_it_fails(self),
             one_thread_if_forked(),
-            said_in_words("A fit of blocks"),
+            said_in_words("A fit of blocks", "fewer landmarks"),
         ):
             inner = self._check_parameters()
             with Progress(self.verbose, PARTS) as progress:

@@ -30,6 +30,9 @@ _EXPECTED = (
     "files, a pyarrow dataset, or blocks of rows that can be gone through again"
 )
 
+# Endings of files that hold several arrays.
+_OPENED_FIRST = (".zarr", ".h5", ".hdf5")
+
 # Types of Parquet columns that are numbers.
 _NUMBERS = re.compile("u?int|float|double|halffloat|bool|decimal")
 
@@ -131,7 +134,10 @@ def as_source(X: Any, once: bool = False) -> Source:
     if isinstance(X, str | os.PathLike):
         path = Path(X)
         # a folder is a dataset, but for one of .npy files
-        return _of_files(sorted(path.glob("*.npy")) or [path])
+        files = sorted(path.glob("*.npy")) or [path]
+        if path.is_dir() and not any(path.iterdir()):
+            raise ValueError(f"{_EXPECTED}; got an empty folder, {path}.")
+        return _of_files(files)
     if isinstance(X, list | tuple) and X:
         if all(isinstance(x, str | os.PathLike) for x in X):
             return _of_files([Path(x) for x in X])
@@ -247,6 +253,13 @@ def _of_files(paths):
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"X must name files that exist; got {path}.")
+        if path.suffix in _OPENED_FIRST:
+            raise ValueError(
+                f"{_EXPECTED}; got {path}. Open it with zarr or h5py, and pass the "
+                "array."
+            )
+        if path.suffix == ".npy" and path.is_dir():
+            raise ValueError(f"{_EXPECTED}; got a folder named {path}.")
     if all(path.suffix == ".npy" for path in paths):
         return Source(lambda: map(_npy, paths), True)
     if any(path.suffix == ".npy" for path in paths):
@@ -285,17 +298,38 @@ def _dataset(paths):
         ) from None
 
 
+def _check_types(schema, features, where=""):
+    for name in features:
+        kind = schema.field(name).type
+        if not _NUMBERS.match(str(kind)):
+            raise ValueError(
+                f"X must hold numbers only; got {kind} in column {name!r}{where}. "
+                "Leave it out, or make numbers of it."
+            )
+
+
+def _check_file(fragment, features, index):
+    """Refuse a file whose columns are not those of the first."""
+    schema, path = fragment.physical_schema, getattr(fragment, "path", "a fragment")
+    names = [name for name in schema.names if name not in index]
+    for which, odd in (
+        ("lacks", [name for name in features if name not in names]),
+        ("also has", [name for name in names if name not in features]),
+    ):
+        if odd:
+            raise ValueError(
+                "X must name files of the same columns, those of the first, "
+                f"{', '.join(features)}; {path} {which} {', '.join(odd)}."
+            )
+    _check_types(schema, features, f" of {path}")
+
+
 def _row_groups(dataset):
     # pandas keeps the numbers of rows among the columns
     index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
     features = [name for name in dataset.schema.names if name not in index]
-    for name in features:
-        kind = dataset.schema.field(name).type
-        if not _NUMBERS.match(str(kind)):
-            raise ValueError(
-                f"X must hold numbers only; got {kind} in column {name!r}. Leave it "
-                "out, or make numbers of it."
-            )
+    _check_types(dataset.schema, features)
     for fragment in dataset.get_fragments():
+        _check_file(fragment, features, index)
         for group in fragment.split_by_row_group():
             yield group.to_table(schema=dataset.schema, columns=features)

@@ -47,9 +47,17 @@ def main(argv=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except (UsageError, ValueError, OSError, ImportError, MemoryError) as error:
-        say(f"error: {str(error) or type(error).__name__}")
+        say(f"error: {_in_words(error)}")
         return FAILURE
     return 0
+
+
+def _in_words(error):
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot use {error.filename or 'standard output'}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return str(error) or "there is too little memory."
+    return str(error) or type(error).__name__
 
 
 def parser():

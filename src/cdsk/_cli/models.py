@@ -82,8 +82,10 @@ def load_model(path):
             f"{path}: expected a model of cdsk cluster --save; got one that is damaged "
             f"or of another version ({error})."
         ) from None
-    if not hasattr(model, "labels_") or not hasattr(model, "predict"):
+    kind = type(model)
+    of_ours = kind.__module__.partition(".")[0] == "cdsk" and hasattr(kind, "predict")
+    if not of_ours or not hasattr(model, "labels_"):
         raise UsageError(
-            f"{path}: expected a fitted model; got a {type(model).__name__}."
+            f"{path}: expected a fitted model of cdsk; got a {kind.__name__}."
         )
     return model

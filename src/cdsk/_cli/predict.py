@@ -3,7 +3,7 @@
 
 import warnings
 
-from cdsk._cli.console import check_outputs, write
+from cdsk._cli.console import UsageError, check_outputs, write
 from cdsk._cli.options import FORMATS, add_table_options, check_table_options, read
 
 
@@ -36,5 +36,11 @@ def _run(arguments):
     with warnings.catch_warnings():
         # the columns are in the order of the model
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        labels = model.predict(X)
+        try:
+            labels = model.predict(X)
+        except AttributeError as error:
+            raise UsageError(
+                f"{arguments.model}: expected a model of cdsk cluster --save; got one "
+                f"that is damaged ({error})."
+            ) from None
     write(arguments.output, labels_text({"label": labels}, ids), "labels")

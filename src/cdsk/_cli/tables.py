@@ -44,6 +44,14 @@ _SWAPPED = str.maketrans(",.", ".,")
 _OF_NUMBERS = " Name columns of numbers with --columns, or one of names with --id."
 
 
+# What bytes that are no UTF-8 text look like by their beginning.
+_OTHER_BYTES = {
+    b"\x1f\x8b": ", of what is compressed by gzip: pipe it through gunzip",
+    b"\xff\xfe": ", of UTF-16: convert it, as iconv -f UTF-16 -t UTF-8 does",
+    b"\xfe\xff": ", of UTF-16: convert it, as iconv -f UTF-16 -t UTF-8 does",
+}
+
+
 class TableError(ValueError):
     """A file that is no table of numbers; the message says where and why."""
 
@@ -93,6 +101,9 @@ def read_table(
         raise TableError(f"{shown}: {error}") from None
     except UnicodeDecodeError as error:
         problem = f"expected UTF-8 text; got the byte 0x{error.object[error.start]:02x}"
+        for beginning, hint in _OTHER_BYTES.items():
+            if error.object.startswith(beginning):
+                problem += hint
     except csv.Error as error:
         problem = error
     except UNREADABLE as error:
@@ -230,11 +241,11 @@ class _Columns:
         Of a table of so many columns, whose ``names`` may be empty.
         """
 
-        def index(column, numbers=True):
+        def index(column):
             count = names.count(column) if names else 0
             if count == 1:
                 return names.index(column)
-            number = numbers and not count and column.isdecimal()
+            number = not count and column.isdecimal()
             if number and 1 <= int(column) <= width:
                 return int(column) - 1
             known = f" or one of the names {', '.join(names)}" if names else ""
@@ -249,7 +260,13 @@ class _Columns:
             asked = map(index, self._features)
         elif names and self._known is not None:
             # by name alone, also if that is a number
-            asked = [index(column, numbers=False) for column in self._known]
+            for column in self._known:
+                if names.count(column) != 1:
+                    raise TableError(
+                        f"expected one column {column!r}, as the model has; got "
+                        f"{names.count(column)} among {', '.join(names)}."
+                    )
+            asked = map(names.index, self._known)
         chosen = [j for j in asked if j != beside]
         if not chosen:
             raise TableError(

@@ -19,8 +19,8 @@ from cdsk._validation import (
 )
 
 _LESS_MEMORY = (
-    "Use fewer points, or float32 data, which needs half as much; or, in a fit with "
-    'one bandwidth, approximation="lowrank", which needs no matrix.'
+    "Use fewer points, or float32 data, which needs half as much; or, in a fit of CDSK "
+    'with one bandwidth, approximation="lowrank", which needs no matrix.'
 )
 
 

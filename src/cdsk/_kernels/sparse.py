@@ -20,7 +20,7 @@ from scipy import sparse
 
 from cdsk._graph import components, product, scaled, similarity
 from cdsk._kernels.interface import NEGLIGIBLE_EDGE, Kernel, Similarity
-from cdsk._kernels.neighbours import nearest_among
+from cdsk._kernels.neighbours import SCALE_NEIGHBOUR, nearest_among
 from cdsk._linalg.banded import BandOrder
 from cdsk._linalg.eigsh import largest_eigenvalue
 from cdsk._linalg.multilevel import Multilevel
@@ -28,8 +28,8 @@ from cdsk._rows import SparseRows
 from cdsk._runtime import check_memory
 
 # Edges below this part of the median degree do not join the fringe to the rest. Groups
-# of so many points are none, as they have neighbours enough among themselves, nor is
-# more than a quarter of all points. docs/notes/2026-11-17-large.md.
+# of so many rows are none, as they have neighbours enough among themselves, nor is more
+# than a quarter of all points. docs/notes/2026-11-17-large.md.
 _WEAK = 1e-4
 _LARGE_GROUP = 21
 _LARGEST_FRINGE = 0.25
@@ -138,6 +138,9 @@ class SparseKernel(Kernel):
     ``NeighbourGraph`` that it was made of, if any. With ``masses`` m the kernel is
     K_ij m_i m_j.
     """
+
+    # rows that each point stands for, None if it is one of them
+    counts: np.ndarray | None = None
 
     def __init__(
         self,
@@ -266,7 +269,8 @@ class SparseSimilarity(Similarity):
 
         def is_small(label):
             light = np.bincount(label, masses) < fewest
-            return light & (np.bincount(label) < _LARGE_GROUP)
+            few = np.bincount(label, self._kernel.counts) < _LARGE_GROUP
+            return light & (few | (np.bincount(label) <= SCALE_NEIGHBOUR))
 
         _, group = self._joined_above(np.full(self.n, weak))
         fringe = is_small(group)[group] & ~self.isolated

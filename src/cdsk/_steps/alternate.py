@@ -7,7 +7,7 @@ An iterate is a pair of weights and the embedding that belongs to them. Its meri
 objective of the weight step. An iterate that does not lower the merit is not accepted
 and ends the loop, so the history never increases. Nor is one whose eigenvectors could
 not be resolved; where that holds for the first, there is nothing to go on with. Nor is
-one that takes the weight of all points of a component: weights fade out points, and a
+one in which a component is lost for want of weight: weights fade out points, and a
 group that nothing joins to the others is a cluster, however thin it is beside them.
 """
 
@@ -115,7 +115,7 @@ def alternate(
         new_embedding, new_problem, merit = iterate(step.alpha, embedding.solution)
         complaint = new_embedding.complaint
         lower = merit < history[-1] and complaint is None
-        accepted = lower and _keeps(components, step.alpha)
+        accepted = lower and _keeps(components, new_embedding.stray)
         tell(n_iter, merit, new_embedding, step.alpha, step.gap, began, accepted)
         if not accepted:
             converged = True
@@ -136,11 +136,11 @@ def alternate(
     return Fit(weights, embedding, history, n_iter, qp_gap, first_solution, complaint)
 
 
-def _keeps(components, weights):
-    """Whether every component that is large enough has a point with weight.
+def _keeps(components, stray):
+    """Whether of every component that is large enough some points are not stray.
 
     That is more points than it takes to have a scale of their own.
     """
     size = np.bincount(components + 1)[1:]
-    supported = np.bincount(components[weights > 0] + 1, minlength=len(size) + 1)[1:]
-    return bool(np.all((supported > 0) | (size <= SCALE_NEIGHBOUR)))
+    kept = np.bincount(components[~stray] + 1, minlength=len(size) + 1)[1:]
+    return bool(np.all((kept > 0) | (size <= SCALE_NEIGHBOUR)))

@@ -73,12 +73,15 @@ class Baseline(ClusterMixin, BaseEstimator, ABC):
             rng = check_random_state(self.random_state)
             # one precision for all that follows
             labels = self._labels_of(X.astype(np.float64, copy=False), rng)
-            row_of, copies = first_of_equal_rows(X)
-            if len(row_of) < self.n_clusters:
-                warn_of_copies(len(row_of), self.n_clusters)
-                labels = copies
-            self.labels_ = in_order_of_appearance(labels)
+            self.labels_ = in_order_of_appearance(self._not_splitting(X, labels))
         return self
+
+    def _not_splitting(self, X, labels):
+        """Labels with which equal rows are together."""
+        row_of, point_of = first_of_equal_rows(X)
+        if len(row_of) < self.n_clusters:
+            warn_of_copies(len(row_of), self.n_clusters)
+        return point_of if len(row_of) <= self.n_clusters else labels[row_of][point_of]
 
     def _check_parameters(self):
         """Refuse parameters other than n_clusters and random_state that are wrong."""

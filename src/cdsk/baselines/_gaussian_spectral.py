@@ -29,9 +29,9 @@ class GaussianSpectral(AffinityBaseline):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    bandwidth : float or {"neighbour", "variance", "std", "median"}, default="variance"
-        b, or a rule for it as in ``CDSK``. The paper's is the variance of the pairwise
-        distances, which depends on the unit of the data.
+    bandwidth : float or {"neighbour", "variance", "std", "median"}, default="std"
+        b, or a rule for it as in ``CDSK``: the deviation of the pairwise distances. The
+        paper's is their variance, which depends on the unit of the data.
     n_neighbors : int, default=None
         Keep W_ij only if one of i and j is among so many nearest of the other; None
         keeps all.
@@ -71,7 +71,7 @@ class GaussianSpectral(AffinityBaseline):
         self,
         n_clusters: int = 8,
         *,
-        bandwidth: float | str = "variance",
+        bandwidth: float | str = "std",
         n_neighbors: int | None = None,
         assign_labels: str = "kmeans",
         n_init: int = 10,

@@ -33,9 +33,9 @@ class KernelKMeans(Baseline):
     ----------
     n_clusters : int, default=8
         Number of clusters. There may be fewer, if so many points do not differ.
-    bandwidth : float or {"neighbour", "variance", "std", "median"}, default="variance"
-        b, or a rule for it as in ``CDSK``. The paper's is the variance of the pairwise
-        distances, which depends on the unit of the data.
+    bandwidth : float or {"neighbour", "variance", "std", "median"}, default="std"
+        b, or a rule for it as in ``CDSK``: the deviation of the pairwise distances. The
+        paper's is their variance, which depends on the unit of the data.
     n_init : int, default=10
         Starts, of which the best is kept.
     max_iter : int, default=300
@@ -80,7 +80,7 @@ class KernelKMeans(Baseline):
         self,
         n_clusters: int = 8,
         *,
-        bandwidth: float | str = "variance",
+        bandwidth: float | str = "std",
         n_init: int = 10,
         max_iter: int = 300,
         random_state: int | np.random.RandomState | None = None,

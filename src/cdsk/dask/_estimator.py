@@ -115,7 +115,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         self.kernel = kernel
         self.client = client
 
-    @said_in_words("A fit of blocks")
+    @said_in_words("A fit of blocks", "fewer landmarks")
     def fit(self, X: Any, y: object = None) -> Self:
         """Cluster the rows of X, now.
 
