@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.datasets import load_wine, make_blobs
+from sklearn.datasets import load_wine, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
 from cdsk import CDSK, BlockCDSK, plot
@@ -507,10 +507,25 @@ def test_only_fitted_models_are_drawn(draw):
 def test_other_models_are_refused_in_words(draw):
     with pytest.raises(TypeError, match=r"model must be a fitted CDSK; got KMeans"):
         draw(KMeans(2, n_init=1).fit(np.eye(9)))
-    blocks = BlockCDSK(2, random_state=0).fit(np.arange(60.0).reshape(30, 2) ** 2)
-    with pytest.raises(TypeError, match=r"model\.landmark_model_ is one"):
-        draw(blocks)
     assert not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["choice", "eigenvalues", "embedding", "margins", "overview", "similarity"],
+)
+def test_landmarks_of_blocks_are_drawn(name, tmp_path):
+    model = BlockCDSK(2, random_state=0).fit(make_moons(400, random_state=0)[0])
+    draw, landmarks = getattr(plot, name), model.landmark_model_
+    of_landmarks = {"X": model.landmarks_} if name == "overview" else {}
+    found, expected = tmp_path / "found.png", tmp_path / "expected.png"
+    for path, one, how in ((found, model, {}), (expected, landmarks, of_landmarks)):
+        drawn = draw(one, **how)
+        getattr(drawn, "figure", drawn).savefig(path)
+        pyplot.close("all")
+    assert found.read_bytes() == expected.read_bytes()
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        draw(BlockCDSK(2))
 
 
 @pytest.mark.parametrize(

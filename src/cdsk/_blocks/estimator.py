@@ -346,7 +346,7 @@ class BlockCDSK(LandmarkEstimator):
     landmark_masses_ : ndarray of shape (n_landmarks,)
         Number of rows that each is the nearest landmark of.
     landmark_model_ : CDSK
-        The fit of the landmarks, for ``cdsk.plot`` with ``landmarks_`` as the data;
+        The fit of the landmarks, which ``cdsk.plot`` draws, ``landmarks_`` its data;
         its ``weights_``, ``margins_``, ``embedding_``, ... are theirs.
     representation_ : Representation
         The view of the data that was taken.

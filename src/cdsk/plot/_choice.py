@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
 from cdsk._explain.phrases import in_words
-from cdsk.plot._common import COLOURS, DARK, GREY, axes_or_current, require_fitted
+from cdsk.plot._common import COLOURS, DARK, GREY, axes_or_current, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,10 @@ _MOST_WRITTEN = 8
 
 
 def choice(
-    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+    model: CDSK | LandmarkEstimator,
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
 ) -> "Axes":
     """Draw score, balance and cohesion of each candidate, and how far each two agree.
 
@@ -31,8 +35,8 @@ def choice(
 
     Parameters
     ----------
-    model : CDSK
-        Fitted model.
+    model : CDSK or BlockCDSK
+        Fitted model; of blocks the landmarks are drawn.
     ax : matplotlib Axes, default=None
         Where to draw; None means the current ones of pyplot.
     title : str, default=None
@@ -42,7 +46,7 @@ def choice(
     -------
     ax : matplotlib Axes
     """
-    require_fitted(model)
+    model = drawn(model)
     ax = axes_or_current(ax)
     ax.set(title=title)
     ax.spines[:].set_visible(False)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
 
 if TYPE_CHECKING:
@@ -31,14 +32,19 @@ def require_matplotlib():
         ) from None
 
 
-def require_fitted(model):
-    """Refuse in words what is not a fitted CDSK, or if matplotlib is not installed."""
+def drawn(model):
+    """The fitted CDSK that is drawn: the model, or that of its landmarks.
+
+    Anything else is refused in words, and all if matplotlib is not installed.
+    """
     require_matplotlib()
+    if isinstance(model, LandmarkEstimator):
+        check_is_fitted(model, "landmark_model_")
+        model = model.landmark_model_
     if not isinstance(model, CDSK):
-        whose = "model.landmark_model_ is one, with the points model.landmarks_"
-        hint = f" {whose}." if hasattr(model, "landmark_model_") else ""
-        raise TypeError(f"model must be a fitted CDSK; got {model!r}.{hint}")
+        raise TypeError(f"model must be a fitted CDSK; got {model!r}.")
     check_is_fitted(model, "labels_")
+    return model
 
 
 def axes_or_current(ax: "Axes | None") -> "Axes":

@@ -5,15 +5,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
-from cdsk.plot._common import COLOURS, axes_or_current, require_fitted
+from cdsk.plot._common import COLOURS, axes_or_current, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def eigenvalues(
-    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+    model: CDSK | LandmarkEstimator,
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
 ) -> "Axes":
     """Draw 1 minus the leading eigenvalues, one for each cluster.
 
@@ -22,8 +26,8 @@ def eigenvalues(
 
     Parameters
     ----------
-    model : CDSK
-        Fitted model.
+    model : CDSK or BlockCDSK
+        Fitted model; of blocks the landmarks are drawn.
     ax : matplotlib Axes, default=None
         Where to draw; None means the current ones of pyplot.
     title : str, default=None
@@ -33,7 +37,7 @@ def eigenvalues(
     -------
     ax : matplotlib Axes
     """
-    require_fitted(model)
+    model = drawn(model)
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax = axes_or_current(ax)

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
 from cdsk._explain.places import in_plane
 from cdsk.plot._common import (
     GREY,
     axes_or_current,
     draw_points,
+    drawn,
     point_colours,
-    require_fitted,
 )
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ _MOST_NUMBERS = 40
 
 
 def embedding(
-    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+    model: CDSK | LandmarkEstimator,
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
 ) -> "Axes":
     """Draw the spectral embedding, large and opaque where points carry weight.
 
@@ -33,8 +37,8 @@ def embedding(
 
     Parameters
     ----------
-    model : CDSK
-        Fitted model.
+    model : CDSK or BlockCDSK
+        Fitted model; of blocks the landmarks are drawn.
     ax : matplotlib Axes, default=None
         Where to draw; None means the current ones of pyplot.
     title : str, default=None
@@ -44,7 +48,7 @@ def embedding(
     -------
     ax : matplotlib Axes
     """
-    require_fitted(model)
+    model = drawn(model)
     ax = axes_or_current(ax)
     places = in_plane(model.embedding_, model.clusters_)
     ax.plot(*places.outline.T, color=GREY, linewidth=0.5, zorder=1)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
 from cdsk.plot._common import (
     DARK,
     axes_or_current,
     cluster_colours,
+    drawn,
     number_ticks,
-    require_fitted,
 )
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def margins(
-    model: CDSK, *, ax: "Axes | None" = None, title: str | None = None
+    model: CDSK | LandmarkEstimator,
+    *,
+    ax: "Axes | None" = None,
+    title: str | None = None,
 ) -> "Axes":
     """Draw a bar per point for its margin, sorted within its cluster.
 
@@ -28,8 +32,8 @@ def margins(
 
     Parameters
     ----------
-    model : CDSK
-        Fitted model.
+    model : CDSK or BlockCDSK
+        Fitted model; of blocks the landmarks are drawn.
     ax : matplotlib Axes, default=None
         Where to draw; None means the current ones of pyplot.
     title : str, default=None
@@ -39,7 +43,7 @@ def margins(
     -------
     ax : matplotlib Axes
     """
-    require_fitted(model)
+    model = drawn(model)
     from matplotlib.ticker import MaxNLocator
 
     ax = axes_or_current(ax)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
 from cdsk.plot._choice import choice
-from cdsk.plot._common import require_fitted
+from cdsk.plot._common import drawn
 from cdsk.plot._eigenvalues import eigenvalues
 from cdsk.plot._embedding import embedding
 from cdsk.plot._margins import margins
@@ -25,7 +26,7 @@ _WIDTH, _HEIGHT = 3.6, 3.3
 _FONT_SIZE = 8.5
 
 
-def overview(model: CDSK, X: ArrayLike) -> "Figure":
+def overview(model: CDSK | LandmarkEstimator, X: ArrayLike | None = None) -> "Figure":
     """Figure of all pictures of a model.
 
     Points, embedding, similarity, margins, choice of view and kernel, eigenvalues. What
@@ -34,10 +35,10 @@ def overview(model: CDSK, X: ArrayLike) -> "Figure":
 
     Parameters
     ----------
-    model : CDSK
-        Fitted model.
+    model : CDSK or BlockCDSK
+        Fitted model; of blocks the landmarks are drawn.
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-        What it was fitted to.
+        What it was fitted to; not for blocks.
 
     Returns
     -------
@@ -50,7 +51,12 @@ def overview(model: CDSK, X: ArrayLike) -> "Figure":
     >>> figure = plot.overview(CDSK(3).fit(X), X)  # doctest: +SKIP
     >>> figure.savefig("overview.pdf")  # doctest: +SKIP
     """
-    require_fitted(model)
+    fitted = drawn(model)
+    if X is None and isinstance(model, LandmarkEstimator):
+        X = model.landmarks_
+    if X is None:
+        raise ValueError("X must be what the model was fitted to; got None.")
+    model = fitted
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

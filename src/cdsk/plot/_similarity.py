@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cdsk._blocks.estimator import LandmarkEstimator
 from cdsk._estimator import CDSK
 from cdsk.plot._common import (
     DARK,
     axes_or_current,
+    drawn,
     number_ticks,
-    require_fitted,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _LEAST_POINTS = 5
 
 
 def similarity(
-    model: CDSK,
+    model: CDSK | LandmarkEstimator,
     X: ArrayLike | None = None,
     *,
     ax: "Axes | None" = None,
@@ -46,8 +47,8 @@ def similarity(
 
     Parameters
     ----------
-    model : CDSK
-        Fitted model.
+    model : CDSK or BlockCDSK
+        Fitted model; of blocks the landmarks are drawn.
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
         What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
         matrices are not kept; else None means the data kept by ``fit``.
@@ -60,7 +61,7 @@ def similarity(
     -------
     ax : matplotlib Axes
     """
-    require_fitted(model)
+    model = drawn(model)
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
 
