@@ -436,7 +436,11 @@ def _short(view):
 
 
 def peers(options):
-    """What a user would take instead, each with its own defaults."""
+    """What a user would take instead, each with its own defaults.
+
+    But for the Gaussian of SpectralClustering, whose bandwidth is 1 in any unit: 0.534
+    NMI on the first 54 of the sets, in 15 minutes of 20.
+    """
     table = Table("Peers")
     methods = {
         "k-means": lambda c: KMeans(c, n_init=10, random_state=0),
@@ -444,7 +448,6 @@ def peers(options):
         "SpectralClustering, nearest neighbours": lambda c: SpectralClustering(
             c, affinity="nearest_neighbors", random_state=0
         ),
-        "SpectralClustering, rbf": lambda c: SpectralClustering(c, random_state=0),
         "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
         "CDSK, uniform weights": lambda c: CDSK(
             c, max_iter=0, random_state=0, n_threads=1
