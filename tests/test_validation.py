@@ -53,7 +53,11 @@ def changed(array, place, value):
             r"^X must not hide cells by a mask; got one at row 4, column 1 \(2 in all\)"
             "; expected finite numbers only.$",
         ),
-        ([[1.0, 2.0], [3.0]], "X must have rows of the same length"),
+        (
+            [[1.0, 2.0], [3.0]],
+            "rows of the same length; got 2 cells at row 0 and 1 at row 1.$",
+        ),
+        ([[1.0, [2.0, 3.0]], [4.0, 5.0]], r"got \[2.0, 3.0\] at row 0, column 1"),
         ({"a": 1}, "X must hold numbers only; got {'a': 1}"),
         (np.zeros((3, 2), "M8[s]"), "numbers only; got datetime64.* days since the"),
         ("data.csv", "X must hold numbers only; got 'data.csv'"),

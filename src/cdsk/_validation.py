@@ -83,7 +83,7 @@ def check_points(X, name="X", *, validate=None, **options):
         elif f"Input {name} contains infinity" in text:
             wrong = f"Input {name} contains infinity{_first_place(X, np.isinf)}"
         elif "inhomogeneous" in text:
-            wrong = f"{name} must have rows of the same length; got others."
+            wrong = _said_of_unequal(X, name)
         elif text.startswith("Complex data"):  # and all of them
             wrong = f"Complex data not supported: {name} must hold real numbers."
         else:
@@ -114,6 +114,16 @@ def _first_of(places, X):
     row, column = places[0]
     place = f" at row {row}, column {column_name(X, column)}"
     return f"{place} ({len(places)} in all)"
+
+
+def _said_of_unequal(X, name):
+    """What is wrong with rows, or with cells, that have not the same length."""
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+    for row, n in enumerate(lengths):
+        if n != lengths[0]:
+            got = f"{lengths[0]} cells at row 0 and {n} at row {row}"
+            return f"{name} must have rows of the same length; got {got}."
+    return f"{name} must hold numbers only; got {_first_text(X)}."
 
 
 def _first_text(X):

@@ -19,8 +19,8 @@ from cdsk._validation import (
 )
 
 _LESS_MEMORY = (
-    "Use fewer points, or float32 data, which needs half as much; or, in a fit of CDSK "
-    'with one bandwidth, approximation="lowrank", which needs no matrix.'
+    "Use fewer points. Functions and CDSK need half as much for float32 data, and CDSK "
+    'with one bandwidth and approximation="lowrank" needs no matrix.'
 )
 
 
