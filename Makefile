@@ -9,8 +9,8 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-checks sanitize lint bench bench-large bench-dask \
-    bench-paper asv bench-check docs wheels clean
+.PHONY: demo test test-slow test-random test-checks test-oldest coverage sanitize lint \
+    bench bench-large bench-dask bench-paper asv bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -25,16 +25,30 @@ test: $(VENV)/tools  ## run the fast tests against the installed package
 test-slow: $(VENV)/tools  ## the same with larger problems
 	$(PYTEST) -m slow
 
+# The header has the seed; TEST_ARGS="--randomly-seed=SEED" repeats an order.
+test-random: $(VENV)/tools  ## run the fast tests in a random order
+	$(PYTEST) -p randomly -m "not slow" $(TEST_ARGS)
+
 # Tests of what calls compiled code directly, and of whole fits.
 test-checks: ## build a second time with bounds checks on and run tests of compiled code
 	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true \
 	    TEST_ARGS="$(CORE_TESTS) $(WHOLE_TESTS)"
 
-# Core tests of a build with the address and undefined-behaviour sanitizers. Leaks are not
+coverage: $(VENV)/tools  ## branch coverage of src/cdsk by the fast tests, lowest first
+	$(PYTEST) -m "not slow" --cov --cov-report= $(TEST_ARGS)
+	$(BIN)/coverage report
+
+# The lower bounds of pyproject.toml, of the test and build tools too.
+OLDEST := .venv-oldest
+
+test-oldest: $(OLDEST)/installed  ## run the fast tests with the oldest supported dependencies
+	$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(TEST_ARGS)
+
+# Core tests of a build with the address and undefined-behavior sanitizers. Leaks are not
 # looked for: the interpreter itself leaves some.
-CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded block dense eigen embedding \
-    exported_names graph indefinite kernel lowrank multilevel neighbours smo sparse votes \
-    weights))
+CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded compiled_loops dense eigen embedding \
+    exported_names graph indefinite kernel low_rank multilevel neighbors products signals \
+    smo sparse votes weights))
 WHOLE_TESTS := $(addprefix tests/test_,$(addsuffix .py,blocks_estimator blocks_gram \
     blocks_landmarks candidates estimator n_clusters noise points prediction representation \
     simd sparse_rows spectral))
@@ -54,7 +68,9 @@ lint: $(VENV)/tools
 	$(BIN)/ruff format --check .
 	$(WITH_BIN) cython-lint src/cdsk examples
 	$(BIN)/mypy
-	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/zizmor --offline --quiet .github
+	git ls-files | xargs $(BIN)/codespell
+	$(BIN)/rumdl check --quiet .
 
 bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
 	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
@@ -107,10 +123,24 @@ $(VENV)/tools: pyproject.toml | $(VENV)/installed
 	$(PIP) install --group test --group lint --group bench
 	touch $@
 
+$(OLDEST)/tools: pyproject.toml
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip --quiet install --upgrade "pip>=25.1" uv
+	$(OLDEST)/bin/uv pip compile --quiet --python $(OLDEST)/bin/python \
+	    --resolution lowest-direct --extra plot --group test pyproject.toml \
+	    --output-file $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip --quiet install --requirement $(OLDEST)/requirements.txt
+	touch $@
+
+$(OLDEST)/installed: $(OLDEST)/tools $(SOURCES)
+	PATH="$(CURDIR)/$(OLDEST)/bin:$$PATH" $(OLDEST)/bin/python -m pip --quiet install \
+	    --no-deps --no-build-isolation .
+	touch $@
+
 $(VENV)/docs: pyproject.toml | $(VENV)/tools
 	$(PIP) install --group docs
 	touch $@
 
 clean:
-	rm -rf .venv .venv-checks .venv-sanitize build dist demo.png \
+	rm -rf .venv .venv-checks .venv-oldest .venv-sanitize build dist demo.png \
 	    docs/api/generated docs/api/used docs/gallery

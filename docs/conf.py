@@ -1,7 +1,7 @@
-"""Sphinx: the pages of this folder, the gallery and the reference as one site.
+"""Sphinx configuration: pages of this folder, the gallery and the reference.
 
-``make docs`` builds it. Pages stay readable where they are: plain Markdown, with links
-to files. Nothing is fetched, neither here nor by a reader.
+``make docs`` builds the site. Pages are plain Markdown with links to files, so they can
+be read in place. Neither the build nor the site uses the network.
 """
 
 import re
@@ -25,14 +25,14 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
-# description.md is for a package index
+# description.md is for the package index
 exclude_patterns = ["description.md", "gallery/*.md", "_templates"]
 templates_path = ["_templates"]
 nitpicky = True
 
-# blocks that name no language are output and equations
+# blocks without a language are output and equations
 highlight_language = "none"
-# links to headings, named as GitHub names them
+# anchors of headings as on GitHub
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
@@ -68,7 +68,7 @@ html_theme_options = {
 }
 
 
-# Files that are not in this folder -> the pages that show them.
+# Files outside this folder -> the pages that show them.
 PAGES = {
     r"README\.md": "readme.md",
     r"CHANGELOG\.md": "changelog.md",
@@ -78,28 +78,28 @@ PAGES = {
 }
 
 
-def lead_to_pages(app, docname, source):
-    """Make links to files beside this folder links to pages."""
+def link_to_pages(app, docname, source):
+    """Replace links to files outside this folder by links to pages."""
     up = "../" * docname.count("/")
     for file, page in PAGES.items():
         source[0] = re.sub(rf"\]\((?:\.\./)+{file}", f"]({up}{page}", source[0])
 
 
-def lead_from_here(app, path, docname, source):
-    """Make links of an included file, which is beside this folder, links from here."""
+def adjust_included_links(app, path, docname, source):
+    """Make the links of an included file relative to this folder."""
     source[0] = re.sub(r"\]\((?!\w+:|#)", "](../", source[0])
     source[0] = source[0].replace("](../docs/", "](")
-    lead_to_pages(app, docname, source)
+    link_to_pages(app, docname, source)
 
 
-def leave_out(app, what, name, obj, skip, options):
-    """What every estimator has from scikit-learn is told in its own documentation."""
+def skip_inherited(app, what, name, obj, skip, options):
+    """Skip members inherited from scikit-learn, which documents them."""
     module = getattr(obj, "__module__", None) or ""
     return skip or module.split(".")[0] == "sklearn"
 
 
 def setup(app):
-    """What Sphinx calls."""
-    app.connect("source-read", lead_to_pages)
-    app.connect("include-read", lead_from_here)
-    app.connect("autodoc-skip-member", leave_out)
+    """Connect the functions above to Sphinx events."""
+    app.connect("source-read", link_to_pages)
+    app.connect("include-read", adjust_included_links)
+    app.connect("autodoc-skip-member", skip_inherited)

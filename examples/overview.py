@@ -1,6 +1,6 @@
-"""All pictures of a model in one figure, and its report: docs/overview.png.
+"""All plots of a model in one figure, and its report: docs/overview.png.
 
-Five round clusters, some of which touch. Run it with the package and matplotlib
+The data are five blobs, some of which overlap. Run it with the package and matplotlib
 installed: python examples/overview.py [overview.png]
 """
 

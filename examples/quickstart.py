@@ -1,4 +1,4 @@
-"""What CDSK does on two data sets that scikit-learn ships.
+"""CDSK on two data sets of scikit-learn.
 
 Run it with the package installed: python examples/quickstart.py
 """
@@ -15,13 +15,13 @@ from cdsk import CDSK
 
 
 def accuracy(truth, labels):
-    """Share of points in the class matched to their cluster."""
+    """Return the share of points in the class matched to their cluster."""
     table = contingency_matrix(truth, labels)
     return table[linear_sum_assignment(table, maximize=True)].sum() / len(truth)
 
 
 def breast_cancer():
-    """Learned weights against uniform ones where outliers spoil the cut."""
+    """Compare learned and uniform weights on data with outliers."""
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     seventh = NearestNeighbors(n_neighbors=7).fit(X).kneighbors()[0][:, -1]
@@ -35,7 +35,7 @@ def breast_cancer():
 
 
 def digits():
-    """Default settings, and the classifier against the labels it came from."""
+    """Score default settings, and compare predictions with labels."""
     X, y = load_digits(return_X_y=True)
     model = CDSK(n_clusters=10, random_state=0).fit(X)
     return {
@@ -46,5 +46,5 @@ def digits():
 
 if __name__ == "__main__":
     for name, results in (("breast cancer", breast_cancer()), ("digits", digits())):
-        for what, value in results.items():
-            print(f"{name:15s}{what:28s}{value:.3f}")
+        for score, value in results.items():
+            print(f"{name:15s}{score:28s}{value:.3f}")

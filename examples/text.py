@@ -1,8 +1,7 @@
-"""Sentences of three books, told apart by their words alone.
+"""Cluster sentences of three books by their words.
 
-TF-IDF makes sparse rows of them, one column per word; ``metric="cosine"`` lets the
-length of a sentence be of no account. Run it with the package installed:
-python examples/text.py
+TF-IDF vectors are sparse rows, one column per word; ``metric="cosine"`` ignores the
+length of a sentence. Run it with the package installed: python examples/text.py
 """
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK
 
-# All in the public domain: 1787, 1865 and 1851. Some are shortened.
+# Public domain: 1787, 1865 and 1851. Some sentences are shortened.
 CONSTITUTION = """
 All legislative Powers herein granted shall be vested in a Congress of the United
   States, which shall consist of a Senate and House of Representatives.
@@ -103,33 +102,32 @@ The ship tore on; and the great sea rolled over the whale as it rolled five thou
 BOOKS = {"Constitution": CONSTITUTION, "Alice": ALICE, "Moby-Dick": MOBY_DICK}
 
 
-def sentences():
-    """Every sentence, and the number of its book."""
-    # a sentence goes on where a line is indented
+def load_sentences():
+    """Return all sentences, and the index of the book of each."""
+    # indented lines continue a sentence
     texts = [text.replace("\n  ", " ").split("\n")[1:-1] for text in BOOKS.values()]
     numbers = np.repeat(np.arange(len(texts)), [len(lines) for lines in texts])
     return [line for lines in texts for line in lines], numbers
 
 
 if __name__ == "__main__":
-    lines, book = sentences()
+    lines, book = load_sentences()
     vectorizer = TfidfVectorizer(sublinear_tf=True)
     X = vectorizer.fit_transform(lines)
     model = CDSK(len(BOOKS), metric="cosine", random_state=0).fit(X)
 
-    print(f"{X.shape[0]} sentences of {X.shape[1]} words, {X.nnz} numbers in all")
-    agreement = adjusted_rand_score(book, model.labels_)
-    print(f"agreement with the books (ARI) {agreement:.2f}")
+    print(f"{X.shape[0]} sentences, {X.shape[1]} words, {X.nnz} nonzero entries")
+    print(f"adjusted Rand index {adjusted_rand_score(book, model.labels_):.2f}")
     print()
     words = vectorizer.get_feature_names_out()
     print(f"{'cluster':9}{'sentences':11}{'probability':13}words")
     for cluster in range(model.n_clusters_):
         members = model.labels_ == cluster
-        # words that a cluster has more of than the others
-        lead = X[members].mean(axis=0) - X[~members].mean(axis=0)
-        top = " ".join(words[np.argsort(-np.asarray(lead).ravel())[:7]])
-        certain = model.probabilities_[members].mean()
-        print(f"{cluster:<9}{members.sum():<11}{certain:<13.2f}{top}")
+        # words that are more frequent than in the other clusters
+        difference = X[members].mean(axis=0) - X[~members].mean(axis=0)
+        top = " ".join(words[np.argsort(-np.asarray(difference).ravel())[:7]])
+        probability = model.probabilities_[members].mean()
+        print(f"{cluster:<9}{members.sum():<11}{probability:<13.2f}{top}")
     print()
     new = ["The Rabbit said to Alice.", "The Senate and the President of the States."]
     probabilities = model.predict_proba(vectorizer.transform(new))

@@ -60,7 +60,7 @@ def components(K, alpha, lam, negligible):
     return count, label
 
 
-def normalised(K, alpha, lam):
+def normalized(K, alpha, lam):
     """D^-1/2 S D^-1/2 without self-similarity."""
     S, degrees = similarity(K, alpha, lam)
     S = S - np.diag(np.diag(S))
@@ -71,7 +71,7 @@ def normalised(K, alpha, lam):
 def embedding(K, alpha, lam, n_clusters):
     """Columns of Y with unit rows, and all eigenvalues, largest first."""
     _, degrees = similarity(K, alpha, lam)
-    values, vectors = np.linalg.eigh(normalised(K, alpha, lam))
+    values, vectors = np.linalg.eigh(normalized(K, alpha, lam))
     Y = vectors[:, ::-1][:, :n_clusters] / np.sqrt(degrees)[:, np.newaxis]
     return (Y / np.linalg.norm(Y, axis=1, keepdims=True)).T, values[::-1]
 
@@ -82,7 +82,7 @@ def eigh(A):
 
 
 def weight_qp(K, columns, lam):
-    """Q and p of the weight step: minimise p'a + a'Qa."""
+    """Q and p of the weight step: minimize p'a + a'Qa."""
     K = np.asarray(K, dtype=float)
     G = columns.T @ columns
     return lam * K * G, (K * (1 - 2 * G)).sum(axis=1)
@@ -136,7 +136,7 @@ def general_similarity(K, alpha, lam):
     return S, S.sum(axis=1) - np.diag(S), raw
 
 
-def general_normalised(K, alpha, lam):
+def general_normalized(K, alpha, lam):
     S, degrees, _ = general_similarity(K, alpha, lam)
     S = S - np.diag(np.diag(S))
     return S / np.sqrt(np.outer(degrees, degrees))
@@ -193,12 +193,12 @@ def ise_terms(X, labels, weights, bandwidth):
     pairs = [(i, j) for i in range(n) for j in range(i) if labels[i] != labels[j]]
     empirical = 4 * sum((weights[i] + weights[j]) * K[i, j] for i, j in pairs)
     empirical -= ((weights[:, np.newaxis] + weights) * K).sum()
-    regulariser = weights @ wide @ weights
-    regulariser -= 4 * sum(weights[i] * weights[j] * wide[i, j] for i, j in pairs)
-    return empirical, regulariser
+    regularizer = weights @ wide @ weights
+    regularizer -= 4 * sum(weights[i] * weights[j] * wide[i, j] for i, j in pairs)
+    return empirical, regularizer
 
 
-def normalised_cut(S, labels):
+def normalized_cut(S, labels):
     """Sum of cut / volume over the parts, without self-similarity."""
     S = S - np.diag(np.diag(S))
     parts = [labels == y for y in np.unique(labels)]
@@ -210,11 +210,11 @@ def nearest(A, B, k):
     return np.sqrt(np.sort(squared_distances(A, B), axis=1)[:, :k]).astype(float)
 
 
-def truncated_gram(X, bandwidth, neighbours):
-    """The Gaussian kernel without its diagonal, 0 but for neighbours of each other."""
+def truncated_gram(X, bandwidth, neighbors):
+    """The Gaussian kernel without its diagonal, 0 but for neighbors of each other."""
     K = gaussian_gram(X, bandwidth).astype(float)
     near = np.zeros(K.shape, dtype=bool)
-    for i, row in enumerate(neighbours):
+    for i, row in enumerate(neighbors):
         for j in row:
             near[i, j] = near[j, i] = True
     return np.where(near, K, 0.0)
@@ -250,7 +250,7 @@ def whitened(X, m):
     return np.sqrt(len(X)) * left[:, :m]
 
 
-def neighbour_graph(X, k):
+def neighbor_graph(X, k):
     """1 between points of which one is among the k nearest of the other."""
     distances = squared_distances(X, X)
     np.fill_diagonal(distances, np.inf)
@@ -262,7 +262,7 @@ def neighbour_graph(X, k):
 
 def relaxed_cut(X, k, n_clusters):
     """Mean of the smallest Laplacian eigenvalues of the graph of the k nearest."""
-    A = neighbour_graph(X, k)
+    A = neighbor_graph(X, k)
     root = 1 / np.sqrt(A.sum(axis=1))
     L = np.eye(len(A)) - root[:, np.newaxis] * A * root
     return np.linalg.eigvalsh(L)[:n_clusters].mean()

@@ -1,4 +1,4 @@
-"""What all baselines share. Every estimator in ``cdsk.baselines`` is checked here."""
+"""Common tests of all estimators in ``cdsk.baselines``."""
 
 import warnings
 
@@ -15,7 +15,7 @@ from cdsk import CDSK, baselines
 from cdsk.baselines import spectral_labels
 from cdsk.baselines._base import AffinityBaseline
 
-# What makes some quick enough to be tried a hundred times, or good at 90 points.
+# Parameters that make some fast enough for many fits, or accurate for 90 points.
 SETTINGS = {
     "BayesianMaxMargin": {"n_sweeps": 30},
     "LaplacianL1Graph": {"tol": 0.01},
@@ -33,7 +33,7 @@ EVERY = pytest.mark.parametrize(
 
 
 # Some checks have fewer distinct points than clusters, or so few points that graphs of
-# neighbours fall apart.
+# neighbors fall apart.
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 @parametrize_with_checks(ESTIMATORS)
@@ -58,7 +58,7 @@ def test_separate_blobs_are_found(model, blobs):
 
 
 @EVERY
-def test_the_same_seed_gives_the_same_labels(model, blobs, rng):
+def test_same_seed_same_labels(model, blobs, rng):
     X = blobs[0] + rng.normal(size=blobs[0].shape)
     first, second = (
         clone(model).set_params(n_clusters=4, random_state=5).fit_predict(X)
@@ -76,13 +76,13 @@ def test_the_same_seed_gives_the_same_labels(model, blobs, rng):
         ({"random_state": "x"}, "random_state must be"),
     ],
 )
-def test_wrong_parameters_are_refused_in_our_words(model, blobs, wrong, message):
+def test_invalid_parameters(model, blobs, wrong, message):
     with pytest.raises(ValueError, match=message):
         clone(model).set_params(**wrong).fit(blobs[0])
 
 
 @EVERY
-def test_wrong_data_are_refused_and_a_model_stays_as_it_was(model, blobs):
+def test_invalid_data_leave_a_model_unchanged(model, blobs):
     X = blobs[0].copy()
     model = clone(model).set_params(n_clusters=3, random_state=0).fit(X)
     before = model.labels_
@@ -100,24 +100,26 @@ def test_one_cluster(model, blobs):
 
 @EVERY
 @pytest.mark.parametrize("n_clusters", [3, 5])
-def test_identical_points_are_never_split(model, blobs, n_clusters):
-    places = np.arange(36) % 3
+def test_equal_points_are_in_one_cluster(model, blobs, n_clusters):
+    points = np.arange(36) % 3
     model = clone(model).set_params(n_clusters=n_clusters, random_state=0)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as record:
         warnings.simplefilter("always")
-        labels = model.fit_predict(blobs[0][[0, 40, 80]][places])
-    told = "X has 3 distinct points; expected at least n_clusters=5."
-    assert any(told in str(w.message) for w in said) == (n_clusters == 5)
-    assert (labels == places).all()
+        labels = model.fit_predict(blobs[0][[0, 40, 80]][points])
+    message = "X has 3 distinct points, fewer than n_clusters=5."
+    assert any(message in str(w.message) for w in record) == (n_clusters == 5)
+    assert (labels == points).all()
 
 
 @EVERY
-@pytest.mark.filterwarnings("ignore:.*have no similarity")  # all near ones are copies
-def test_nor_where_there_are_more_of_them_than_clusters(model, blobs):
-    places = np.arange(60) % 15
+@pytest.mark.filterwarnings(
+    "ignore:.*have no similarity"
+)  # all neighbors are duplicates
+def test_more_distinct_points_than_clusters(model, blobs):
+    points = np.arange(60) % 15
     model = clone(model).set_params(n_clusters=3, random_state=0)
-    labels = model.fit_predict(blobs[0][::6][places])
-    assert (labels == labels[:15][places]).all()
+    labels = model.fit_predict(blobs[0][::6][points])
+    assert (labels == labels[:15][points]).all()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_nor_where_there_are_more_of_them_than_clusters(model, blobs):
     [model for model in ESTIMATORS if isinstance(model, AffinityBaseline)],
     ids=lambda model: type(model).__name__,
 )
-def test_an_affinity_is_a_symmetric_matrix_without_negative_entries(model, blobs):
+def test_affinities_are_symmetric_and_non_negative(model, blobs):
     model = clone(model).set_params(n_clusters=3, random_state=0).fit(blobs[0])
     W = model.affinity_matrix_
     assert W.shape == (90, 90)
@@ -147,12 +149,12 @@ def test_spectral_labels_are_those_of_cdsk_without_rounds(blobs, kind):
     assert (labels == expected).all()
 
 
-def test_the_tail_tells_of_points_without_similarity_and_of_fewer_clusters():
+def test_spectral_labels_warns_of_unconnected_points_and_fewer_clusters():
     W = np.zeros((20, 20))
     W[0, 1] = W[1, 0] = 1.0
     with (
         pytest.warns(UserWarning, match="18 of 20 points have no similarity"),
-        pytest.warns(ConvergenceWarning, match="separates 1 groups of points"),
+        pytest.warns(ConvergenceWarning, match="Found 1 connected groups of points"),
     ):
         labels = spectral_labels(W, 3, random_state=0)
     assert (labels == 0).all()

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from cdsk.baselines import DiscriminativeELM
-from cdsk.baselines._discriminative_elm import hidden_layer, trained
+from cdsk.baselines._discriminative_elm import hidden_layer, train
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +32,12 @@ def test_a_round_is_weighted_ridge_regression(rng, C):
     H = hidden_layer(rng.normal(size=(70, 4)), 30, np.random.RandomState(0))
     labels = rng.choice(3, size=70, p=[0.6, 0.3, 0.1])
     expected, objective = ridge(H, labels, 3, C)
-    outputs, value = trained(H, labels, 3, C)
+    outputs, value = train(H, labels, 3, C)
     np.testing.assert_allclose(outputs, expected, atol=1e-8)
     assert value == pytest.approx(objective, rel=1e-8)
 
 
-def test_stretched_clusters_are_found(stretched):
+def test_elongated_clusters_are_found(stretched):
     X, y = stretched
     start = KMeans(3, n_init=10, random_state=0)
     start = start.fit_predict(StandardScaler().fit_transform(X))
@@ -46,7 +46,7 @@ def test_stretched_clusters_are_found(stretched):
     assert adjusted_rand_score(y, labels) > 0.8
 
 
-def test_the_objective_falls_until_labels_stay(stretched):
+def test_the_objective_decreases_until_labels_converge(stretched):
     X = stretched[0]
     model = DiscriminativeELM(3, n_hidden=80, C=100, random_state=0).fit(X)
     assert len(model.objective_) > 3
@@ -67,7 +67,7 @@ def test_units_do_not_matter(stretched):
 
 
 @pytest.mark.parametrize("d", [1, 10, 1000])
-def test_units_of_the_network_are_in_the_bend_of_the_sigmoid(rng, d):
+def test_hidden_units_are_nonlinear_and_unsaturated(rng, d):
     H = hidden_layer(rng.normal(size=(200, d)), 100, np.random.RandomState(0))
     assert 0.1 < np.quantile(H, 0.05) < 0.3
     assert 0.7 < np.quantile(H, 0.95) < 0.9
@@ -77,13 +77,13 @@ def test_units_of_the_network_are_in_the_bend_of_the_sigmoid(rng, d):
 
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_more_clusters_than_places():
+def test_more_clusters_than_distinct_points():
     X = np.repeat(np.eye(3), 4, axis=0)
     labels = DiscriminativeELM(6, n_hidden=20, random_state=0).fit_predict(X)
     assert (labels == np.repeat(np.arange(3), 4)).all()
 
 
-def test_too_few_rounds_are_told(stretched):
+def test_convergence_warning(stretched):
     with pytest.warns(ConvergenceWarning, match="after max_iter=1 rounds"):
         DiscriminativeELM(3, max_iter=1, random_state=0).fit(stretched[0])
 
@@ -98,6 +98,6 @@ def test_too_few_rounds_are_told(stretched):
         ({"n_init": 0}, "n_init must be an integer of at least 1"),
     ],
 )
-def test_wrong_parameters_are_refused(wrong, message):
+def test_invalid_parameters(wrong, message):
     with pytest.raises(ValueError, match=message):
         DiscriminativeELM(2, **wrong).fit(np.eye(4))

@@ -16,7 +16,7 @@ def moons():
     return make_moons(150, noise=0.06, random_state=1)
 
 
-def among_neighbours(D, k):
+def among_neighbors(D, k):
     """Whether one of i and j is among the k nearest others of the other."""
     D = D + np.diag(np.full(len(D), np.inf))
     rank = D.argsort(axis=1).argsort(axis=1)
@@ -24,7 +24,7 @@ def among_neighbours(D, k):
 
 
 @pytest.mark.parametrize("k", [None, 1, 6, 500])
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(moons, k):
     X, _ = moons
@@ -36,7 +36,7 @@ def test_affinity_equals_its_formula(moons, k):
     assert sparse.issparse(W) == (k is not None)
     if k is not None:
         W = W.toarray()
-        expected *= among_neighbours(D, k)
+        expected *= among_neighbors(D, k)
     np.testing.assert_allclose(W, expected, rtol=1e-10, atol=1e-14)
     assert (W == W.T).all()
 
@@ -73,7 +73,7 @@ def test_labels_are_kmeans_of_unit_rows_of_eigenvectors():
     assert adjusted_rand_score(expected, model.labels_) == 1
 
 
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_duplicates_constant_features_and_few_points(moons):
     X = np.repeat(moons[0][:40], 3, axis=0)
@@ -100,21 +100,21 @@ def test_duplicates_constant_features_and_few_points(moons):
         ({"assign_labels": "x"}, "assign_labels must be one of"),
     ],
 )
-def test_wrong_parameters_are_refused(moons, wrong, message):
+def test_invalid_parameters(moons, wrong, message):
     with pytest.raises(ValueError, match=message):
         GaussianSpectral(2, **wrong).fit(moons[0])
 
 
 @pytest.mark.parametrize("k", [None, 5])
-def test_a_unit_in_which_the_variance_is_no_scale_is_told(moons, k):
+def test_a_bandwidth_that_is_too_small(moons, k):
     # the variance of distances is their square: 1e-12 where they are 1e-6
-    with pytest.raises(ValueError, match="leaves no two points with any similarity"):
+    with pytest.raises(ValueError, match="All affinities are 0 for the bandwidth"):
         GaussianSpectral(2, bandwidth="variance", n_neighbors=k).fit(1e-6 * moons[0])
     GaussianSpectral(2, n_neighbors=k).fit(1e-6 * moons[0])
 
 
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_of_equal_points_all_affinities_are_equal():
+def test_affinities_of_equal_points_are_equal():
     W = GaussianSpectral(2, random_state=0).fit(np.ones((5, 2))).affinity_matrix_
     assert (W == 1.0 - np.eye(5)).all()

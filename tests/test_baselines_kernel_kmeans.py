@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cdsk
 from cdsk.baselines import KernelKMeans
-from cdsk.baselines._kernel_kmeans import descend, kernel_kmeans
+from cdsk.baselines._kernel_kmeans import kernel_kmeans, run_lloyd
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +34,12 @@ def mean_vectors(points, labels):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("bandwidth", [1.0, 4.0, 50.0])
-def test_passes_are_those_of_kmeans_on_a_factor_of_the_kernel(blobs, bandwidth, seed):
+def test_iterations_are_those_of_kmeans_on_a_factor_of_the_kernel(
+    blobs, bandwidth, seed
+):
     K = cdsk.gaussian_gram(blobs, bandwidth)
     start = np.random.default_rng(seed).integers(0, 4, len(K))
-    labels, history, converged = descend(K, start, 4)
+    labels, history, converged = run_lloyd(K, start, 4)
     points = factor(K)
     peer = KMeans(4, init=mean_vectors(points, start), n_init=1, tol=0)
     assert (peer.fit_predict(points) == labels).all()
@@ -70,8 +72,8 @@ def test_circles_are_found_and_not_by_kmeans():
     assert adjusted_rand_score(y, KMeans(2, random_state=0).fit_predict(X)) < 0.1
 
 
-@pytest.mark.parametrize("bandwidth", ["variance", "neighbour", 0.7])
-def test_the_objective_falls_with_every_pass(blobs, bandwidth):
+@pytest.mark.parametrize("bandwidth", ["variance", "neighbor", 0.7])
+def test_the_objective_decreases_in_every_iteration(blobs, bandwidth):
     model = KernelKMeans(6, bandwidth=bandwidth, random_state=1).fit(blobs)
     assert model.history_.shape == (model.n_iter_,)
     assert (np.diff(model.history_) < 0).all()
@@ -80,7 +82,7 @@ def test_the_objective_falls_with_every_pass(blobs, bandwidth):
     assert model.objective_ == model.history_[-1] == pytest.approx(expected, rel=1e-9)
 
 
-def test_at_the_end_every_point_is_with_its_nearest_mean(blobs):
+def test_every_point_has_the_label_of_its_nearest_mean(blobs):
     model = KernelKMeans(5, bandwidth=2.0, random_state=1).fit(blobs)
     points = factor(cdsk.gaussian_gram(blobs, 2.0))
     means = mean_vectors(points, model.labels_)
@@ -88,7 +90,7 @@ def test_at_the_end_every_point_is_with_its_nearest_mean(blobs):
     assert (nearest == model.labels_).all()
 
 
-def test_more_starts_are_no_worse_and_seeding_beats_chance(blobs):
+def test_initializations(blobs):
     fits = [
         KernelKMeans(8, bandwidth=3.0, n_init=n, random_state=0).fit(blobs).objective_
         for n in (1, 20)
@@ -97,14 +99,14 @@ def test_more_starts_are_no_worse_and_seeding_beats_chance(blobs):
     K = cdsk.gaussian_gram(blobs, 3.0)
     rng = np.random.RandomState(0)
     seeded = [kernel_kmeans(K, 8, rng, n_init=1).history[0] for _ in range(20)]
-    drawn = [descend(K, rng.randint(8, size=len(K)), 8).history[0] for _ in range(20)]
+    drawn = [run_lloyd(K, rng.randint(8, size=len(K)), 8).history[0] for _ in range(20)]
     assert np.mean(seeded) < 0.8 * np.mean(drawn)
 
 
 @pytest.mark.parametrize("n_clusters", [3, 5])
-def test_empty_clusters_are_filled_and_the_objective_still_falls(blobs, n_clusters):
+def test_empty_clusters_are_filled_and_the_objective_decreases(blobs, n_clusters):
     K = cdsk.gaussian_gram(blobs, 2.0)
-    labels, history, _ = descend(K, np.zeros(len(K), dtype=np.intp), n_clusters)
+    labels, history, _ = run_lloyd(K, np.zeros(len(K), dtype=np.intp), n_clusters)
     assert len(np.unique(labels)) == n_clusters
     assert (np.diff(history) < 0).all()
     assert history[-1] == pytest.approx(objective_of(K, labels), rel=1e-9)
@@ -112,7 +114,7 @@ def test_empty_clusters_are_filled_and_the_objective_still_falls(blobs, n_cluste
 
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_fewer_different_points_than_clusters():
+def test_fewer_distinct_points_than_clusters():
     X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
     model = KernelKMeans(5, random_state=0).fit(X)
     assert (model.labels_ == np.repeat([0, 1, 2], 4)).all()
@@ -120,15 +122,15 @@ def test_fewer_different_points_than_clusters():
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
-def test_rules_in_the_unit_of_the_data(blobs, unit):
+def test_bandwidth_rules_scale_with_the_data(blobs, unit):
     labels = KernelKMeans(4, bandwidth="std", random_state=0).fit_predict(blobs)
     other = KernelKMeans(4, bandwidth="std", random_state=0).fit_predict(unit * blobs)
     assert (labels == other).all()
 
 
-def test_too_few_passes_are_told(blobs):
+def test_convergence_warning(blobs):
     model = KernelKMeans(8, max_iter=1, n_init=1, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="points still moved in pass 1"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iter"):
         model.fit(blobs)
     assert model.n_iter_ == 1
 
@@ -145,6 +147,6 @@ def test_too_few_passes_are_told(blobs):
         ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
     ],
 )
-def test_wrong_parameters_are_refused(blobs, wrong, message):
+def test_invalid_parameters(blobs, wrong, message):
     with pytest.raises(ValueError, match=message):
         KernelKMeans(2, **wrong).fit(blobs)

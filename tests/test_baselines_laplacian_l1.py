@@ -1,4 +1,4 @@
-"""The Laplacian regularised l1-graph."""
+"""The Laplacian regularized l1-graph."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def objective(X, A, L, alpha, gamma):
 
 
 @pytest.mark.parametrize("graph", ["fixed", "learned"])
-def test_planes_that_cross_are_found_in_noise(rng, graph):
+def test_intersecting_planes_are_found_in_noise(rng, graph):
     X, y = planes(rng, noise=0.02)
     labels = LaplacianL1Graph(3, graph=graph, random_state=0).fit_predict(X)
     assert adjusted_rand_score(y, labels) > 0.95
@@ -43,7 +43,7 @@ def test_without_a_graph_codes_are_those_of_the_l1_graph(rng, graph):
 
 @pytest.mark.parametrize("graph", ["fixed", "learned"])
 @pytest.mark.parametrize("gamma", [0.1, 2.0])
-def test_the_objective_falls(rng, graph, gamma):
+def test_the_objective_decreases(rng, graph, gamma):
     X = rng.normal(size=(40, 4))
     options = {"gamma": gamma, "graph": graph, "n_graphs": 1, "random_state": 0}
     model = LaplacianL1Graph(2, **options).fit(X)
@@ -52,7 +52,7 @@ def test_the_objective_falls(rng, graph, gamma):
     assert model.objective_[-1] < model.objective_[0]
 
 
-def test_the_objective_is_the_one_that_is_stated(rng):
+def test_the_objective_equals_its_formula(rng):
     X, gamma = rng.normal(size=(40, 6)), 0.3
     L = laplacian(X)
     model = LaplacianL1Graph(2, gamma=gamma, random_state=0).fit(X)
@@ -64,7 +64,7 @@ def test_the_objective_is_the_one_that_is_stated(rng):
         assert value == pytest.approx(expected, rel=1e-9)
 
 
-def test_all_codes_together_satisfy_the_conditions_of_optimality(rng):
+def test_optimality_conditions_of_all_codes(rng):
     X, alpha, gamma = rng.normal(size=(40, 6)), 0.1, 0.3
     model = LaplacianL1Graph(2, alpha=alpha, gamma=gamma, **EXACT).fit(X)
     A = model.coef_.toarray()
@@ -73,7 +73,7 @@ def test_all_codes_together_satisfy_the_conditions_of_optimality(rng):
     assert violation(slope, A, alpha) <= 1e-5
 
 
-def test_the_least_objective_is_that_of_proximal_gradients(rng):
+def test_the_objective_is_that_of_proximal_gradient_descent(rng):
     X, alpha, gamma = rng.normal(size=(30, 5)), 0.1, 0.3
     L, G = laplacian(X), unit(X) @ unit(X).T
     step = 1 / (np.linalg.eigvalsh(G)[-1] + gamma * np.linalg.eigvalsh(L)[-1])
@@ -88,7 +88,7 @@ def test_the_least_objective_is_that_of_proximal_gradients(rng):
     assert model.objective_[-1] == pytest.approx(expected, rel=1e-8)
 
 
-def test_neighbours_are_made_of_the_same_points_the_more_gamma_is(rng):
+def test_codes_of_neighbors_are_more_similar_with_larger_gamma(rng):
     X = rng.normal(size=(30, 4))
     L, roughness = laplacian(X), []
     for gamma in (0.0, 0.1, 1.0):
@@ -97,7 +97,7 @@ def test_neighbours_are_made_of_the_same_points_the_more_gamma_is(rng):
     assert (np.diff(roughness) < 0).all()
 
 
-def test_a_learned_graph_is_that_of_the_codes_before(rng):
+def test_a_learned_graph_is_that_of_the_previous_codes(rng):
     X, gamma = rng.normal(size=(40, 6)), 0.3
     first = abs(L1Graph(2, random_state=0).fit(X).coef_.toarray())
     S = (first + first.T) / 2
@@ -108,7 +108,7 @@ def test_a_learned_graph_is_that_of_the_codes_before(rng):
     assert model.objective_[-1] == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_did_not_converge_is_told(rng):
+def test_convergence_warning(rng):
     with pytest.warns(ConvergenceWarning, match="in max_iter=1 rounds"):
         LaplacianL1Graph(2, max_iter=1).fit(rng.normal(size=(40, 4)))
 
@@ -126,11 +126,11 @@ def test_what_did_not_converge_is_told(rng):
 )
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 # points that are all alike
-@pytest.mark.filterwarnings("ignore:The kernel separates")
-def test_degenerate_data_are_clustered(X, graph):
+@pytest.mark.filterwarnings("ignore:Found . connected groups")
+def test_degenerate_data(X, graph):
     for n_clusters in (1, 2):
         model = LaplacianL1Graph(n_clusters, graph=graph, random_state=0)
         assert model.fit_predict(X).max() < n_clusters
@@ -147,6 +147,6 @@ def test_degenerate_data_are_clustered(X, graph):
         ({"tol": -1}, "tol must be a number >= 0; got -1"),
     ],
 )
-def test_wrong_parameters_are_refused(rng, wrong, message):
+def test_invalid_parameters(rng, wrong, message):
     with pytest.raises(ValueError, match=message):
         LaplacianL1Graph(2, **wrong).fit(rng.normal(size=(9, 2)))

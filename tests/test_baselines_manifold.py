@@ -62,22 +62,22 @@ def test_gradient_equals_differences(problem, rng, log):
     np.testing.assert_allclose(gradient, forward, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("block", [1, 100])
-def test_blocks_do_not_matter(problem, monkeypatch, block):
+@pytest.mark.parametrize("batch_size", [1, 100])
+def test_any_batch_size(problem, monkeypatch, batch_size):
     X, pattern = problem
     logs = np.zeros(4)
     whole = ReconstructionError(X, pattern)
-    expected = whole(logs), whole.weights(logs), whole.first_guess
-    monkeypatch.setattr(_manifold, "_BLOCK", block)
-    parts = ReconstructionError(X, pattern)
-    assert len(list(parts._blocks())) > 1
-    np.testing.assert_allclose(parts(logs)[0], expected[0][0], rtol=1e-12)
-    np.testing.assert_allclose(parts(logs)[1], expected[0][1], rtol=1e-10)
-    assert abs(parts.weights(logs) - expected[1]).max() < 1e-15
-    np.testing.assert_allclose(parts.first_guess, expected[2], rtol=1e-12)
+    expected = whole(logs), whole.weights(logs), whole.initial_logs
+    monkeypatch.setattr(_manifold, "_BATCH_SIZE", batch_size)
+    batched = ReconstructionError(X, pattern)
+    assert len(list(batched._batches())) > 1
+    np.testing.assert_allclose(batched(logs)[0], expected[0][0], rtol=1e-12)
+    np.testing.assert_allclose(batched(logs)[1], expected[0][1], rtol=1e-10)
+    assert abs(batched.weights(logs) - expected[1]).max() < 1e-15
+    np.testing.assert_allclose(batched.initial_logs, expected[2], rtol=1e-12)
 
 
-def test_differences_of_all_edges_are_not_held(rng):
+def test_memory_does_not_grow_with_all_edges(rng):
     X = rng.normal(size=(1000, 300))
     pattern = kneighbors_graph(X, 10).tocsr()
     error = ReconstructionError(X, pattern)
@@ -105,7 +105,7 @@ def test_affinity_is_the_formula_at_the_learned_bandwidths(moons, bandwidth):
     assert model.history_[0] == pytest.approx(error / variance)
 
 
-def test_the_error_falls_with_every_step_to_a_stationary_point(rng):
+def test_the_error_decreases_to_a_stationary_point(rng):
     X = rng.normal(size=(80, 5)) * [1.0, 0.2, 3.0, 1.0, 0.5]
     model = ManifoldSpectral(2, tol=1e-12, random_state=0).fit(X)
     assert len(model.history_) > 3
@@ -115,7 +115,7 @@ def test_the_error_falls_with_every_step_to_a_stationary_point(rng):
     error = ReconstructionError(X, (graph + graph.T).tocsr())
     value, gradient = error(np.log(model.bandwidth_))
     # but where a bandwidth is at the end of its range
-    inside = np.abs(np.log(model.bandwidth_) - error.first_guess) < np.log(29)
+    inside = np.abs(np.log(model.bandwidth_) - error.initial_logs) < np.log(29)
     assert inside.any()
     assert np.abs(gradient[inside]).max() < 1e-3 * value
 
@@ -131,7 +131,7 @@ def test_each_of_many_features_is_learned(rng):
     assert errors[0] < errors[1]
 
 
-def test_one_bandwidth_is_the_best_of_many(problem):
+def test_the_scalar_bandwidth_is_the_best_of_many(problem):
     X, _ = problem
     model = ManifoldSpectral(2, bandwidth="scalar", random_state=0).fit(X)
     graph = kneighbors_graph(X, 10)
@@ -166,9 +166,9 @@ def test_the_unit_does_not_matter(moons, bandwidth, unit):
 @pytest.mark.parametrize("bandwidth", ["features", "scalar"])
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
-def test_copies_constant_features_and_few_points(moons, bandwidth):
+def test_duplicates_constant_features_and_few_points(moons, bandwidth):
     model = ManifoldSpectral(2, bandwidth=bandwidth, random_state=0)
     heaps = np.repeat([[0.0, 1.0, 3.0], [4.0, 4.0, 3.0]], 20, axis=0)
     assert (model.fit_predict(heaps) == np.repeat([0, 1], 20)).all()
@@ -180,9 +180,9 @@ def test_copies_constant_features_and_few_points(moons, bandwidth):
     assert (model.fit(np.ones((12, 2))).affinity_matrix_.data == 1).all()
 
 
-def test_too_few_steps_are_told(rng):
+def test_convergence_warning(rng):
     X = rng.normal(size=(80, 5)) * [1.0, 0.2, 3.0, 1.0, 0.5]
-    with pytest.warns(ConvergenceWarning, match="in step 1; expected a larger"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 it"):
         ManifoldSpectral(2, max_iter=1, tol=1e-12, random_state=0).fit(X)
 
 
@@ -195,6 +195,6 @@ def test_too_few_steps_are_told(rng):
         ({"tol": 0}, "tol must be a number > 0; got 0"),
     ],
 )
-def test_wrong_parameters_are_refused(moons, wrong, message):
+def test_invalid_parameters(moons, wrong, message):
     with pytest.raises(ValueError, match=message):
         ManifoldSpectral(2, **wrong).fit(moons[0])

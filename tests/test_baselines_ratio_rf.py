@@ -5,7 +5,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk.baselines import RatioRF
-from cdsk.baselines._forest import unit_features
+from cdsk.baselines._forest import scale_features
 
 
 def asked_of(tree, x):
@@ -23,13 +23,13 @@ def ratios_by_pairs(trees, X):
     for tree in (tree.tree_ for tree in trees):
         tests = [asked_of(tree, x) for x in X]
 
-        def answer(x, node, tree=tree):
+        def outcome(x, node, tree=tree):
             return x[tree.feature[node]] <= tree.threshold[node]
 
         for i, x in enumerate(X):
             for j, y in enumerate(X):
                 either = tests[i] | tests[j]
-                alike = [answer(x, node) == answer(y, node) for node in either]
+                alike = [outcome(x, node) == outcome(y, node) for node in either]
                 total[i, j] += np.mean(alike) if either else 1.0
     return total / len(trees)
 
@@ -41,26 +41,26 @@ def test_the_affinity_is_that_of_all_pairs_and_trees(rng, options):
     X = rng.normal(size=(25, 3))
     X[5] = X[11]
     model = RatioRF(2, n_estimators=6, random_state=3, **options).fit(X)
-    X = unit_features(X)
+    X = scale_features(X)
     seeds = np.random.RandomState(3)
-    trees = [model._tree(X, seeds) for _ in range(6)]
+    trees = [model._grow_tree(X, seeds) for _ in range(6)]
     expected = np.exp((ratios_by_pairs(trees, X) - 1) / 2)
     assert expected[5, 11] == 1
     np.testing.assert_allclose(model.affinity_matrix_, expected, rtol=1e-12)
 
 
-def test_blocks_of_rows_do_not_matter(rng, monkeypatch):
+def test_any_batch_size(rng, monkeypatch):
     X = rng.normal(size=(50, 3))
     model = RatioRF(2, n_estimators=5, random_state=0)
     once = model.fit(X).affinity_matrix_
-    monkeypatch.setattr("cdsk.baselines._forest._BLOCK", 7 * 50)
+    monkeypatch.setattr("cdsk.baselines._forest._BATCH_SIZE", 7 * 50)
     assert (model.fit(X).affinity_matrix_ == once).all()
 
 
 def test_trees_are_grown_on_samples_to_a_depth(rng):
-    X = unit_features(rng.normal(size=(100, 5)))
+    X = scale_features(rng.normal(size=(100, 5)))
     model = RatioRF(max_samples=20, max_depth=4)
-    trees = [model._tree(X, np.random.RandomState(seed)) for seed in range(20)]
+    trees = [model._grow_tree(X, np.random.RandomState(seed)) for seed in range(20)]
     assert {tree.tree_.n_node_samples[0] for tree in trees} == {20}
     assert max(tree.get_depth() for tree in trees) == 4
     # all features, one as often as the other
@@ -82,7 +82,7 @@ def test_units_of_features_do_not_matter(rng):
 
 def test_features_between_0_and_1(rng):
     X = rng.normal(size=(30, 4)) * [1e-140, 1, 1e140, 0] + [0, 1e3, 0, 7]
-    unit = unit_features(X)
+    unit = scale_features(X)
     assert unit.dtype == np.float32
     np.testing.assert_array_equal(unit.min(axis=0), 0)
     np.testing.assert_array_equal(unit.max(axis=0), [1, 1, 1, 0])
@@ -91,7 +91,7 @@ def test_features_between_0_and_1(rng):
 
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_equal_points_are_alike():
+def test_affinity_of_equal_points():
     model = RatioRF(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))
     np.testing.assert_array_equal(model.affinity_matrix_, 1)
 
@@ -106,12 +106,6 @@ def test_equal_points_are_alike():
         ({"n_init": 0}, "n_init must be an integer of at least 1"),
     ],
 )
-def test_wrong_parameters_are_refused(wrong, message):
+def test_invalid_parameters(wrong, message):
     with pytest.raises(ValueError, match=message):
         RatioRF(2, **wrong).fit(np.eye(4))
-
-
-def test_ctrl_c_is_heard(rng, interrupt_after):
-    X = rng.normal(size=(1500, 50))
-    with pytest.raises(KeyboardInterrupt), interrupt_after(0.3):
-        RatioRF(2, n_estimators=1000).fit(X)

@@ -5,7 +5,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cdsk import gaussian_gram
 from cdsk.baselines import RobustAffinityGraph, spectral_labels
-from cdsk.baselines._forest import unit_features
+from cdsk.baselines._forest import scale_features
 
 
 def path(tree, x):
@@ -46,23 +46,23 @@ def test_the_affinity_is_that_of_all_pairs_and_trees(rng, affinity, min_samples_
         **{"affinity": affinity, "min_samples_leaf": min_samples_leaf},
         **{"n_estimators": 7, "n_neighbors": 24, "random_state": 3},
     ).fit(X)
-    X = unit_features(X)
-    trees = model._forest(X, np.random.RandomState(3))
+    X = scale_features(X)
+    trees = model._grow_trees(X, np.random.RandomState(3))
     expected = affinity_by_pairs(trees, X, affinity == "weighted")
     assert expected[5, 11] == pytest.approx(1)
     np.fill_diagonal(expected, 0.0)
     np.testing.assert_allclose(model.affinity_matrix_.toarray(), expected, atol=1e-12)
 
 
-def test_blocks_of_rows_do_not_matter(rng, monkeypatch):
+def test_any_batch_size(rng, monkeypatch):
     X = rng.normal(size=(50, 3))
     model = RobustAffinityGraph(2, n_estimators=5, random_state=0)
     once = model.fit(X).affinity_matrix_
-    monkeypatch.setattr("cdsk.baselines._forest._BLOCK", 7 * 50)
+    monkeypatch.setattr("cdsk.baselines._forest._BATCH_SIZE", 7 * 50)
     assert abs(model.fit(X).affinity_matrix_ - once).max() == 0
 
 
-def test_the_nearest_of_each_row_stay(rng):
+def test_the_nearest_of_each_row_are_kept(rng):
     X = rng.normal(size=(60, 4))
     options = {"n_estimators": 20, "random_state": 0}
     full = RobustAffinityGraph(2, n_neighbors=59, **options).fit(X).affinity_matrix_
@@ -100,7 +100,7 @@ def test_units_do_not_matter(rng):
 
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_points_that_no_tree_can_tell_are_together():
+def test_points_that_no_tree_separates():
     model = RobustAffinityGraph(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))
     np.testing.assert_array_equal(model.affinity_matrix_.toarray(), 1 - np.eye(6))
 
@@ -115,12 +115,6 @@ def test_points_that_no_tree_can_tell_are_together():
         ({"assign_labels": "x"}, "assign_labels must be one of"),
     ],
 )
-def test_wrong_parameters_are_refused(wrong, message):
+def test_invalid_parameters(wrong, message):
     with pytest.raises(ValueError, match=message):
         RobustAffinityGraph(2, **wrong).fit(np.eye(4))
-
-
-def test_ctrl_c_is_heard(rng, interrupt_after):
-    X = rng.normal(size=(1500, 500))
-    with pytest.raises(KeyboardInterrupt), interrupt_after(0.3):
-        RobustAffinityGraph(2).fit(X)

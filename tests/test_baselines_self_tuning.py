@@ -24,7 +24,7 @@ def dense_and_sparse():
 
 @pytest.mark.parametrize("rank", [1, 7, 500])
 @pytest.mark.parametrize("k", [None, 2, 12])
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(dense_and_sparse, rank, k):
     X, _ = dense_and_sparse
@@ -60,7 +60,7 @@ def test_clusters_of_unequal_density(dense_and_sparse, k):
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 @pytest.mark.parametrize("k", [None, 5])
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
     X, _ = dense_and_sparse
@@ -71,11 +71,11 @@ def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
 
 
 @pytest.mark.parametrize("k", [None, 3, 12])
-# graphs of so few neighbours fall apart
+# graphs of so few neighbors fall apart
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
-def test_points_with_many_copies(dense_and_sparse, k):
+def test_points_with_many_duplicates(dense_and_sparse, k):
     X, y = dense_and_sparse
-    heap = np.repeat(X[[0, -1]], 10, axis=0)  # more copies than neighbours
+    heap = np.repeat(X[[0, -1]], 10, axis=0)  # more copies than neighbors
     model = SelfTuningSpectral(2, n_neighbors=k, random_state=0)
     model.fit(np.concatenate([X, heap]))
     W = model.affinity_matrix_
@@ -89,7 +89,7 @@ def test_points_with_many_copies(dense_and_sparse, k):
 
 
 @pytest.mark.parametrize("k", [None, 3])
-def test_points_that_all_have_many_copies(k):
+def test_all_points_have_many_duplicates(k):
     X = np.repeat([[0.0], [1.0], [9.0]], 20, axis=0)
     model = SelfTuningSpectral(3, n_neighbors=k, random_state=0).fit(X)
     assert (model.scales_ == 1).all()
@@ -111,16 +111,16 @@ def test_few_points():
         ({"n_neighbors": 2.5}, "n_neighbors must be an integer of at least 1; got 2.5"),
     ],
 )
-def test_wrong_parameters_are_refused(dense_and_sparse, wrong, message):
+def test_invalid_parameters(dense_and_sparse, wrong, message):
     with pytest.raises(ValueError, match=message):
         SelfTuningSpectral(2, **wrong).fit(dense_and_sparse[0])
 
 
-def test_points_that_do_not_differ_are_one_cluster():
+def test_equal_points_are_one_cluster():
     model = SelfTuningSpectral(2, random_state=0)
     with (
         pytest.warns(ConvergenceWarning, match="X has 1 distinct points"),
-        pytest.warns(ConvergenceWarning, match="separates 1 groups"),
+        pytest.warns(ConvergenceWarning, match="Found 1 connected groups"),
     ):
         model.fit(np.ones((20, 2)))
     assert (model.labels_ == 0).all()

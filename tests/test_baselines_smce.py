@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk.baselines import SMCE
-from cdsk.baselines._codes import sparse_code
+from cdsk.baselines._sparse_codes import sparse_code
 
 
 def two_knots(rng, n=100, d=10):
@@ -22,17 +22,17 @@ def two_knots(rng, n=100, d=10):
 
 
 @pytest.mark.parametrize("lam", [0.1, 10.0])
-def test_two_knots_that_lie_close_are_told_apart(rng, lam):
+def test_two_close_knots_are_separated(rng, lam):
     X, y = two_knots(rng)
     labels = SMCE(2, lam=lam, random_state=0).fit_predict(X)
     assert adjusted_rand_score(y, labels) > 0.95
-    neighbours = {"affinity": "nearest_neighbors", "random_state": 0}
-    for rival in (KMeans(2, random_state=0), SpectralClustering(2, **neighbours)):
+    neighbors = {"affinity": "nearest_neighbors", "random_state": 0}
+    for rival in (KMeans(2, random_state=0), SpectralClustering(2, **neighbors)):
         assert adjusted_rand_score(y, rival.fit_predict(X)) < 0.1
 
 
 def problem(X, i, k):
-    """Neighbours, distances and directions as the paper has them, by brute force."""
+    """Neighbors, distances and directions as the paper has them, by brute force."""
     distances = np.linalg.norm(X - X[i], axis=1)
     near = np.argsort(distances)[1 : k + 1]
     d = distances[near]
@@ -65,7 +65,7 @@ def least_by_scipy(gram, costs):
 
 @pytest.mark.parametrize("lam", [0.01, 0.1, 10.0])
 @pytest.mark.parametrize("d", [2, 8])
-def test_codes_are_the_least_that_scipy_finds(rng, d, lam):
+def test_codes_minimize_the_objective_as_scipy_does(rng, d, lam):
     X = rng.normal(size=(30, d))
     for i in range(5):
         _, distances, U = problem(X, i, 9)
@@ -80,7 +80,7 @@ def test_codes_are_the_least_that_scipy_finds(rng, d, lam):
 
 
 @pytest.mark.parametrize("lam", [0.1, 10.0])
-def test_the_affinity_is_that_of_the_conditions_of_optimality(rng, lam):
+def test_the_affinity_satisfies_the_optimality_conditions(rng, lam):
     # from W back to the codes: |a_j| is W_ij d_j up to a factor, which sum a = 1 gives
     X, k = two_knots(rng, 40, 5)[0], 15
     full = SMCE(2, lam=lam, mass=1.0, random_state=0).fit(X).affinity_matrix_.toarray()
@@ -102,7 +102,7 @@ def test_the_affinity_is_that_of_the_conditions_of_optimality(rng, lam):
     np.testing.assert_allclose(full, np.maximum(rows, rows.T), atol=1e-6)
 
 
-def test_copies_and_units(rng):
+def test_duplicates_and_units(rng):
     X, _ = two_knots(rng, 30, 4)
     W = SMCE(2, random_state=0).fit(X).affinity_matrix_.toarray()
     for factor in (1e-100, 1e100):
@@ -129,7 +129,7 @@ def test_copies_and_units(rng):
 )
 # fewer places than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_degenerate_data_are_clustered(X):
+def test_degenerate_data(X):
     for n_clusters in (1, 2):
         labels = SMCE(n_clusters, random_state=0).fit_predict(X)
         assert labels.max() < n_clusters
@@ -143,6 +143,6 @@ def test_degenerate_data_are_clustered(X):
         ({"mass": 0}, "mass must be a number > 0 and <= 1; got 0"),
     ],
 )
-def test_wrong_parameters_are_refused(rng, wrong, message):
+def test_invalid_parameters(rng, wrong, message):
     with pytest.raises(ValueError, match=message):
         SMCE(2, **wrong).fit(rng.normal(size=(9, 2)))

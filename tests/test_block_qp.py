@@ -6,20 +6,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cdsk
 import reference
+from cdsk import _qp as _weights
 from cdsk import _smo
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps import weights as _weights
-from cdsk._steps.block_qp import descend_in_blocks, working_set
-from cdsk._steps.weights import WeightProblem
+from cdsk._operators.dense import DenseKernel
+from cdsk._qp import SimplexQP, WeightProblem, choose_working_set, solve_blocks
 
 
 class WithoutRows(DenseKernel):
-    """A kernel matrix that offers blocks and no rows."""
+    """A kernel matrix that offers submatrices and no rows."""
 
     def weight_rows(self, vectors, scale):
         return None
 
-    def block(self, points):
+    def submatrix(self, points):
         return self.K[np.ix_(points, points)].astype(float)
 
 
@@ -35,11 +34,11 @@ def solve(Q, p, x, upper, tol, size, max_iter=1000):
         values.append(p @ x + x @ Q @ x)
         return p + 2 * Q @ x
 
-    found = descend_in_blocks(
-        lambda chosen: np.ascontiguousarray(Q[np.ix_(chosen, chosen)]),
-        *(x, gradient_at(x), gradient_at, upper, tol, size, max_iter),
-    )
-    return *found, values
+    def block(chosen):
+        return np.ascontiguousarray(Q[np.ix_(chosen, chosen)])
+
+    qp = SimplexQP(p, gradient_at, upper)
+    return solve_blocks(qp, block, size, x, gradient_at(x), tol, max_iter), values
 
 
 @pytest.mark.parametrize("upper", [1.0, 0.02, 1 / 150])
@@ -47,26 +46,29 @@ def solve(Q, p, x, upper, tol, size, max_iter=1000):
 def test_solution_equals_that_of_smo(rng, upper, size):
     Q, p = quadratic(rng, 150, 20)
     x = np.full(150, 1 / 150)
-    gradient, gap, n_iter, status, values = solve(Q, p, x, upper, 1e-7, size)
-    assert status == "converged"
-    assert gap == pytest.approx(max(reference.kkt_gap(Q, p, x, upper), 0), abs=1e-12)
-    assert gap <= 1e-7
-    np.testing.assert_allclose(gradient, p + 2 * Q @ x, atol=1e-12)
+    found, values = solve(Q, p, x, upper, 1e-7, size)
+    assert found.status == "converged"
+    assert found.x is x
+    assert found.gap == pytest.approx(
+        max(reference.kkt_gap(Q, p, x, upper), 0), abs=1e-12
+    )
+    assert found.gap <= 1e-7
+    assert found.objective == pytest.approx(values[-1], abs=1e-12)
     assert ((x >= 0) & (x <= upper)).all()
     assert x.sum() == pytest.approx(1, abs=1e-12)
     best = cdsk.solve_qp(Q, p, upper, tol=1e-9).objective
     assert values[-1] == pytest.approx(best, abs=1e-7)
-    assert len(values) == n_iter + 1
+    assert len(values) == found.n_iter + 1
     assert (np.diff(values) <= 1e-12).all()
     if size == 400:
-        assert n_iter <= 1  # all of it
+        assert found.n_iter <= 1  # all of it
 
 
 @pytest.mark.parametrize("size", [4, 7, 20, 99])
 def test_working_set_has_the_worst_pair_and_free_coordinates(rng, size):
     x = rng.choice([0.0, 0.5, 1.0], size=50)
     gradient = rng.normal(size=50)
-    chosen = working_set(x, gradient, 1.0, size)
+    chosen = choose_working_set(x, gradient, 1.0, size)
     assert (np.diff(chosen) > 0).all()
     assert len(chosen) <= size
     assert np.flatnonzero(x < 1)[np.argmin(gradient[x < 1])] in chosen
@@ -75,15 +77,15 @@ def test_working_set_has_the_worst_pair_and_free_coordinates(rng, size):
     assert size <= len(chosen) or np.isin(free, chosen).all()
 
 
-def test_what_ends_it_early_is_told(rng):
+def test_status_of_an_early_end(rng):
     Q, p = quadratic(rng, 80, 10)
     x = np.full(80, 1 / 80)
-    _, gap, n_iter, status, _ = solve(Q, p, x, 0.1, 1e-9, 4, max_iter=2)
-    assert (n_iter, status) == (2, "max_iter")
-    assert gap == pytest.approx(_smo.kkt_gap(x, p + 2 * Q @ x, 0.1))
+    found, _ = solve(Q, p, x, 0.1, 1e-9, 4, max_iter=2)
+    assert (found.n_iter, found.status) == (2, "max_iter")
+    assert found.gap == pytest.approx(_smo.kkt_gap(x, p + 2 * Q @ x, 0.1))
     x = np.full(80, 1 / 80)
-    *_, status, _ = solve(Q, p, x, 0.1, 0.0, 80)
-    assert status in ("converged", "stalled")
+    found, _ = solve(Q, p, x, 0.1, 0.0, 80)
+    assert found.status in ("converged", "stalled")
 
 
 def problem(rng, kind, n=400, lam=0.2, bandwidth=1.0):
@@ -96,34 +98,34 @@ def problem(rng, kind, n=400, lam=0.2, bandwidth=1.0):
 
 @pytest.mark.parametrize("bandwidth", [0.3, 1.0, 3.0])
 def test_weight_step_equals_that_with_rows(rng, monkeypatch, bandwidth):
-    monkeypatch.setattr(_weights, "_SMALLEST_BLOCK", 50)
+    monkeypatch.setattr(_weights, "_MIN_BLOCK", 50)
     seed = rng.integers(2**31)
     start = np.full(400, 1 / 400)
-    ways = [
+    problems = [
         problem(np.random.default_rng(seed), kind, bandwidth=bandwidth)
         for kind in (DenseKernel, WithoutRows)
     ]
-    (by_rows, K, columns), (by_blocks, _, _) = ways
+    (by_rows, K, columns), (by_blocks, _, _) = problems
     found, expected = by_blocks.solve(start, 1e-6), by_rows.solve(start, 1e-6)
     assert found.gap <= 1e-6
     Q, q = reference.weight_qp(K, columns, 80.0)
     assert reference.kkt_gap(Q, q, found.alpha, 1 / 80) <= 1.01e-6 * by_rows.scale
-    assert by_blocks.merit(found.alpha) == pytest.approx(
-        by_rows.merit(expected.alpha), abs=1e-6 * by_rows.scale
+    assert by_blocks.objective(found.alpha) == pytest.approx(
+        by_rows.objective(expected.alpha), abs=1e-6 * by_rows.scale
     )
 
 
 def test_too_few_blocks_warn_with_figures(rng, monkeypatch):
-    monkeypatch.setattr(_weights, "_MOST_BLOCKS", 1)
-    monkeypatch.setattr(_weights, "_SMALLEST_BLOCK", 4)
-    monkeypatch.setattr(_weights, "_LARGEST_BLOCK", 4)
+    monkeypatch.setattr(_weights, "_MAX_BLOCKS", 1)
+    monkeypatch.setattr(_weights, "_MIN_BLOCK", 4)
+    monkeypatch.setattr(_weights, "_MAX_BLOCK", 4)
     weights_problem, _, _ = problem(rng, WithoutRows)
     with pytest.warns(ConvergenceWarning, match="weight step .* KKT gap .* after 1 "):
         weights_problem.solve(np.full(400, 1 / 400), 1e-6)
 
 
-def test_ctrl_c_is_heard_within_a_block(rng, interrupt_after):
-    Q, p = quadratic(rng, 2000, 400)
-    with pytest.raises(KeyboardInterrupt), interrupt_after(0.4):
-        while True:
-            solve(Q, p, np.full(2000, 1 / 2000), 1 / 700, 1e-12, 2000)
+def test_ctrl_c_is_heard_within_a_block(rng, check_interruptible):
+    Q, p = quadratic(rng, 1000, 200)
+    check_interruptible(
+        lambda: solve(Q, p, np.full(1000, 1 / 1000), 1 / 350, 1e-12, 1000)
+    )

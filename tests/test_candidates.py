@@ -12,18 +12,18 @@ from sklearn.datasets import make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._choices.candidates import (
+from cdsk._candidates import (
     FACTORS,
-    NEIGHBOURS,
-    default_neighbours,
-    find_candidates,
+    N_NEIGHBORS,
+    default_n_neighbors,
 )
-from cdsk._kernels.bandwidth import bandwidth_from_data
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import SparseKernel
-from cdsk._kernels.votes import NeighbourVotes
-from cdsk._validation import ordinary_kernel_matrix
+from cdsk._neighbors import Neighbors
+from cdsk._operators.dense import DenseKernel
+from cdsk._operators.sparse import SparseKernel
+from cdsk._pairwise import estimate_bandwidth
+from cdsk._validation import rescale_kernel_matrix
+from cdsk._voting import NeighborVotes
+from stages import candidates_of
 
 
 @pytest.fixture
@@ -32,14 +32,13 @@ def X(rng):
 
 
 def rbf(X, bandwidth, n_neighbors=None, kernel="rbf", kernel_params=None, psd=None):
-    return find_candidates(
+    return candidates_of(
         X,
         kernel=kernel,
         kernel_params=kernel_params,
         psd=psd,
         bandwidth=bandwidth,
         n_neighbors=n_neighbors,
-        n_threads=1,
     )
 
 
@@ -52,39 +51,39 @@ def test_factors_are_one_and_a_geometric_grid_widest_first():
     ("n", "n_features", "n_clusters", "k"),
     [(249, 60, 10, 5), (250, 60, 10, 20), (249, 59, 10, 20), (30, 2, 10, 20)],
 )
-def test_number_of_neighbours(n, n_features, n_clusters, k):
-    assert default_neighbours(n, n_features, n_clusters) == k
+def test_number_of_neighbors(n, n_features, n_clusters, k):
+    assert default_n_neighbors(n, n_features, n_clusters) == k
 
 
-def test_number_of_neighbours_is_by_the_features_that_were_given(rng):
+def test_number_of_neighbors_is_by_the_features_that_were_given(rng):
     X = np.zeros((100, 70))
     X[:, :60] = rng.normal(size=(100, 60))
     how = {"representation": "whiten", "n_components": 8, "random_state": 0}
     for data, k in ((X, 5), (X[:, 1:], 20)):
         model = CDSK(5, max_iter=0, n_init=1, **how).fit(data)
-        assert model._votes.neighbours.k == k
+        assert model._predictor.votes.neighbors.k == k
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 5, 200])
 def test_auto_gives_truncated_kernels_of_all_factors(X, n_neighbors):
     candidates = rbf(X, "auto", n_neighbors)
-    neighbours = Neighbours(X, n_neighbors or NEIGHBOURS, robust=True)
-    assert (neighbours.scales < neighbours.own_scales).any()
+    neighbors = Neighbors(X, n_neighbors or N_NEIGHBORS, robust=True)
+    assert (neighbors.scales < neighbors.kth_distances).any()
     assert len(candidates) == len({c.name for c in candidates}) == 6
     for candidate, factor in zip(candidates, FACTORS, strict=True):
-        bandwidth = factor * neighbours.scales
+        bandwidth = factor * neighbors.scales
         np.testing.assert_allclose(candidate.bandwidth, bandwidth, rtol=1e-14)
-        expected = reference.truncated_gram(X, bandwidth, neighbours.indices)
+        expected = reference.truncated_gram(X, bandwidth, neighbors.indices)
         np.testing.assert_allclose(
             candidate.kernel().matrix.toarray(), expected, rtol=1e-11, atol=1e-300
         )
 
 
-@pytest.mark.parametrize("rule", ["neighbour", "std", "median", "local", 0.7])
+@pytest.mark.parametrize("rule", ["neighbor", "std", "median", "local", 0.7])
 @pytest.mark.parametrize("n_neighbors", [None, 6])
 def test_other_bandwidths_give_one_kernel(X, rule, n_neighbors):
     (candidate,) = rbf(X, rule, n_neighbors)
-    value = bandwidth_from_data(X, rule) if isinstance(rule, str) else rule
+    value = estimate_bandwidth(X, rule) if isinstance(rule, str) else rule
     np.testing.assert_allclose(candidate.bandwidth, value, rtol=1e-14)
     if n_neighbors is None:
         assert isinstance(candidate.kernel(), DenseKernel)
@@ -92,7 +91,7 @@ def test_other_bandwidths_give_one_kernel(X, rule, n_neighbors):
         np.testing.assert_allclose(candidate.kernel().as_array(), expected, atol=1e-13)
     else:
         assert isinstance(candidate.kernel(), SparseKernel)
-        indices = Neighbours(X, n_neighbors).indices
+        indices = Neighbors(X, n_neighbors).indices
         expected = reference.truncated_gram(X, value, indices)
         found = candidate.kernel().matrix.toarray()
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-300)
@@ -105,8 +104,8 @@ def test_bandwidths_of_zero_are_refused_with_the_reason(rule, n_neighbors):
         rbf(np.ones((30, 2)), rule, n_neighbors)
 
 
-@pytest.mark.parametrize("rule", ["auto", "local", "neighbour"])
-def test_where_all_neighbours_are_duplicates_distinct_points_count(rng, rule):
+@pytest.mark.parametrize("rule", ["auto", "local", "neighbor"])
+def test_where_all_neighbors_are_duplicates_distinct_points_count(rng, rule):
     points = rng.normal(size=(20, 3))
     model = CDSK(2, bandwidth=rule, n_neighbors=5, random_state=0)
     expected = model.fit(points).bandwidth_
@@ -131,7 +130,7 @@ def test_candidate_of_a_matrix_and_of_a_named_kernel(X):
     )
 
 
-def neighbour_votes(X, new, labels, weights, k, bandwidths, new_bandwidths, c):
+def neighbor_votes(X, new, labels, weights, k, bandwidths, new_bandwidths, c):
     """The k nearest points that carry weight vote; sum by sum."""
     support = np.flatnonzero(weights)
     votes = np.zeros((len(new), c), dtype=np.longdouble)
@@ -146,19 +145,19 @@ def neighbour_votes(X, new, labels, weights, k, bandwidths, new_bandwidths, c):
 
 @pytest.mark.parametrize("local", [True, False])
 @pytest.mark.parametrize("n_support", [80, 30, 4])
-def test_neighbour_votes_equal_their_definition(rng, X, local, n_support):
-    neighbours = Neighbours(X, 10)
+def test_neighbor_votes_equal_their_definition(rng, X, local, n_support):
+    neighbors = Neighbors(X, 10)
     labels = rng.integers(0, 3, size=80)
     weights = np.zeros(80)
     weights[rng.permutation(80)[:n_support]] = rng.uniform(0.5, 1, size=n_support)
     new = np.concatenate([2 * rng.normal(size=(20, 3)), X[:5]])
     factor = 0.5 if local else None
-    bandwidth = 0.5 * neighbours.scales if local else 0.8
-    votes = NeighbourVotes(neighbours, labels, weights, bandwidth, factor, 3)
+    bandwidth = 0.5 * neighbors.scales if local else 0.8
+    votes = NeighborVotes(neighbors, labels, weights, bandwidth, factor, 3)
     # old points do not count themselves
     scales = np.concatenate([reference.nearest(new[:20], X, 7)[:, 6], np.zeros(5)])
     scales[20:] = reference.nearest(X[:5], X, 8)[:, 7]
-    expected = neighbour_votes(
+    expected = neighbor_votes(
         X,
         new,
         labels,
@@ -193,11 +192,11 @@ def test_estimator_tells_the_candidates(rng):
     assert choice.chosen == np.argmax(choice.scores)
     np.testing.assert_array_equal(
         model.bandwidth_,
-        FACTORS[choice.chosen] * Neighbours(X, 20, robust=True).scales,
+        FACTORS[choice.chosen] * Neighbors(X, 20, robust=True).scales,
     )
     # old points vote with the bandwidths they were fitted with
     b = model.bandwidth_
-    expected = neighbour_votes(X, X[:5], model.labels_, model.weights_, 20, b, b[:5], 3)
+    expected = neighbor_votes(X, X[:5], model.labels_, model.weights_, 20, b, b[:5], 3)
     np.testing.assert_allclose(model.decision_function(X[:5]), expected, rtol=1e-9)
     assert CDSK(3, bandwidth=1.0, random_state=0).fit(X).choice_.chosen == 0
 
@@ -219,23 +218,23 @@ def test_psd_of_a_truncated_kernel_is_respected(rng):
     )
     assert split.n_negative_ > 0
     assert raised.n_negative_ == as_it_is.n_negative_ == 0
-    assert raised._kernel_of().diagonal[0] > 1
-    assert (as_it_is._kernel_of().diagonal == 1).all()
+    assert raised._make_kernel().diagonal[0] > 1
+    assert (as_it_is._make_kernel().diagonal == 1).all()
 
 
 def test_what_makes_a_kernel_larger_is_told_in_its_own_words(X):
     K = cdsk.gaussian_gram(X, 1.0)
     remedies = {
-        "a larger bandwidth": rbf(X, 1.0),
-        "a larger bandwidth or n_neighbors": rbf(X, 1.0, 5),
-        "a matrix with larger entries": rbf(K, "auto", kernel="precomputed"),
-        "a smaller gamma": rbf(X, "auto", kernel="laplacian"),
-        "a kernel with larger values": rbf(X, "auto", kernel="cosine"),
+        "Increase `bandwidth`": rbf(X, 1.0),
+        "Increase `bandwidth` or `n_neighbors`": rbf(X, 1.0, 5),
+        "Use a matrix with larger entries": rbf(K, "auto", kernel="precomputed"),
+        "Decrease `gamma`": rbf(X, "auto", kernel="laplacian"),
+        "Use a kernel with larger values": rbf(X, "auto", kernel="cosine"),
     }
-    for remedy, (candidate,) in remedies.items():
-        assert candidate.kernel().remedy == remedy
+    for hint, (candidate,) in remedies.items():
+        assert candidate.kernel().hint == hint
     (split,) = rbf(X, 1.0, 5, psd=False)
-    assert split.kernel().remedy == "a larger bandwidth or n_neighbors"
+    assert split.kernel().hint == "Increase `bandwidth` or `n_neighbors`"
 
 
 def test_the_model_keeps_its_candidate_but_no_matrix(X, in_point_order):
@@ -243,16 +242,16 @@ def test_the_model_keeps_its_candidate_but_no_matrix(X, in_point_order):
     K = cdsk.gaussian_gram(X, 1.0)
     for parameters, data in (({}, X), ({"kernel": "precomputed"}, K)):
         model = CDSK(2, random_state=0, **parameters).fit(data)
-        kernel = model._kernel_of(data)
+        kernel = model._make_kernel(data)
         A = model.similarity_operator(data) @ np.eye(80)
-        expected = reference.normalised(
+        expected = reference.normalized(
             kernel.as_array(), model.weights_, 80 * model.lam_
         )
         np.testing.assert_allclose(A, expected, atol=1e-12)
         copy = pickle.loads(pickle.dumps(model))
         again = copy.similarity_operator(data) @ np.eye(80)
         assert (again == A).all()
-    assert model._candidate.matrix is None
+    assert model._predictor.candidate.matrix is None
     with pytest.raises(ValueError, match=r"X must be the kernel matrix .* got None"):
         model.similarity_operator()
 
@@ -309,8 +308,8 @@ def test_the_unit_of_a_callable_changes_nothing(unit):
 
 def test_an_ordinary_kernel_matrix_is_not_copied():
     K = np.full((3, 3), 1e99) + np.eye(3)
-    assert ordinary_kernel_matrix(K, "K") is K
-    assert ordinary_kernel_matrix(100 * K, "K").max() < 2
+    assert rescale_kernel_matrix(K, "K") is K
+    assert rescale_kernel_matrix(100 * K, "K").max() < 2
 
 
 def test_distances_in_the_place_of_similarities():
@@ -329,21 +328,21 @@ def test_distances_in_the_place_of_similarities():
 
 def test_equal_similarities_are_no_distances():
     # warnings are errors in the tests
-    assert (ordinary_kernel_matrix(np.ones((5, 5)), "K") == 1).all()
+    assert (rescale_kernel_matrix(np.ones((5, 5)), "K") == 1).all()
 
 
 @pytest.mark.parametrize(
-    ("n_neighbors", "n_clusters", "estimate"), [(None, 3, 3700), (10, 30, 4700)]
+    ("n_neighbors", "n_clusters", "estimate"), [(None, 3, 2525), (10, 30, 3400)]
 )
 def test_memory_of_a_fit_is_asked_for_before_the_search(
-    rng, monkeypatch, n_neighbors, n_clusters, estimate
+    rng, monkeypatch, n_neighbors, n_clusters, estimate, limit_memory
 ):
     X = rng.normal(size=(1000, 4))
 
     def no_search(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr("cdsk._choices.candidates.Neighbours", no_search)
+    monkeypatch.setattr("cdsk._candidates.Neighbors", no_search)
     model = CDSK(n_clusters, n_neighbors=n_neighbors, bandwidth="auto")
     for available, error in (
         (
@@ -352,6 +351,6 @@ def test_memory_of_a_fit_is_asked_for_before_the_search(
         ),
         (1000 * estimate, pytest.raises(AssertionError, match="searched")),
     ):
-        monkeypatch.setattr("cdsk._runtime.available_bytes", lambda a=available: a)
+        limit_memory(available)
         with error:
             model.fit(X)

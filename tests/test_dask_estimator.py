@@ -1,9 +1,8 @@
-"""cdsk.dask.CDSK by the schedulers of dask itself: the bits of BlockCDSK, lazily."""
+"""cdsk.dask.CDSK on the local schedulers of dask: the bits of BlockCDSK, lazily."""
 
 import importlib
 import pickle
 import sys
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -16,7 +15,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cdsk import BlockCDSK
-from cdsk._blocks.sample import keys_of_rows
+from cdsk.blocks._sample import hash_rows
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask.array is not installed")
@@ -42,7 +41,7 @@ def model(**parameters):
 
 
 def assert_same_bits(found, expected, X):
-    for name in ("landmarks_", "landmark_masses_"):
+    for name in ("landmarks_", "landmark_counts_"):
         assert (getattr(found, name) == getattr(expected, name)).all()
     for name in ("weights_", "embedding_", "labels_"):
         a, b = found.landmark_model_, expected.landmark_model_
@@ -66,7 +65,7 @@ def assert_same_bits(found, expected, X):
         ((200, (1, 3)), "synchronous"),
     ],
 )
-def test_same_bits_for_any_blocks(X, expected, chunks, scheduler):
+def test_same_bits_for_any_chunks(X, expected, chunks, scheduler):
     with dask.config.set(scheduler=scheduler):
         found = model().fit(da.from_array(X, chunks=chunks))
         assert_same_bits(found, expected, X)
@@ -86,7 +85,7 @@ def test_float32(X):
     assert_same_bits(model().fit(da.from_array(X, chunks=(99, 4))), expected, X)
 
 
-def test_data_frames(X, expected):
+def test_dataframes(X, expected):
     pandas = pytest.importorskip("pandas")
     frames = pytest.importorskip("dask.dataframe")
     table = pandas.DataFrame(X, columns=list("abcd"))
@@ -97,8 +96,8 @@ def test_data_frames(X, expected):
     assert (labels == expected.labels_).all()
     with pytest.raises(ValueError, match="feature names should match"):
         found.predict(frames.from_pandas(table[list("bacd")], npartitions=3))
-    labelled = frames.from_pandas(table, npartitions=4).assign(cluster=found.labels_)
-    assert (labelled.compute()["cluster"] == expected.labels_).all()
+    labeled = frames.from_pandas(table, npartitions=4).assign(cluster=found.labels_)
+    assert (labeled.compute()["cluster"] == expected.labels_).all()
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, by dask
@@ -110,8 +109,8 @@ def test_partitions_of_files_are_kept(X, expected, tmp_path):
     files = frames.read_parquet(tmp_path / "files")
     found = model().fit(files[list("abcd")])
     assert found.labels_.numblocks == (files.npartitions,) == (6,)
-    labelled = files.assign(cluster=found.labels_).compute()
-    assert (labelled["cluster"] == expected.labels_).all()
+    labeled = files.assign(cluster=found.labels_).compute()
+    assert (labeled["cluster"] == expected.labels_).all()
     assert found.predict(files[list("abcd")]).numblocks == (6,)
 
 
@@ -157,38 +156,38 @@ def test_persisted_data_are_not_read_again(X, tmp_path):
     assert reads() == [1, 1]
 
 
-def test_a_bound_of_the_sample_that_is_too_low_is_noticed(X, expected, monkeypatch):
+def test_a_key_bound_that_is_too_low(X, expected, monkeypatch):
     how = {"sample_size": 300}
     expected = clone(expected).set_params(**how).fit(X)
-    asked = []
+    calls = []
 
     def too_low(size, n):
-        asked.append((size, n))
+        calls.append((size, n))
         return np.uint64(2**62)
 
-    monkeypatch.setattr("cdsk.dask._passes._above_smallest", too_low)
+    monkeypatch.setattr("cdsk.dask._passes._bound_keys", too_low)
     found = model(**how).fit(da.from_array(X, chunks=(200, 4)))
-    assert asked == [(300, 600)]
+    assert calls == [(300, 600)]
     assert (found.landmarks_ == expected.landmarks_).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_bound_of_the_sample(seed):
-    _above_smallest = importlib.import_module("cdsk.dask._passes")._above_smallest
+def test_key_bound(seed):
+    _bound_keys = importlib.import_module("cdsk.dask._passes")._bound_keys
     size, n = 500, 20_000
-    below = _above_smallest(size, n)
-    count = np.count_nonzero(keys_of_rows(seed, 0, n) < below)
+    key_bound = _bound_keys(size, n)
+    count = np.count_nonzero(hash_rows(seed, 0, n) < key_bound)
     assert size <= count < 2 * size
-    assert _above_smallest(size, size) is None
-    assert _above_smallest(1, 0) is None
+    assert _bound_keys(size, size) is None
+    assert _bound_keys(1, 0) is None
 
 
-def with_block(block):
-    """600 x 4 in blocks of 200, the last of which is something else."""
+def replace_last_chunk(chunk):
+    """Return 600 x 4 in chunks of 200, the last of which is ``chunk``."""
 
     def put(rows, block_info=None):
         last = block_info[0]["chunk-location"][0] == 2
-        return block if last else rows
+        return chunk if last else rows
 
     meta = np.empty((0, 4))
     return da.ones((600, 4), chunks=(200, 4)).map_blocks(put, meta=meta)
@@ -216,9 +215,9 @@ def with_block(block):
     ],
     ids=["NaN", "infinity", "far", "narrow", "vector", "sparse", "text"],
 )
-def test_blocks_that_are_refused(block, message):
+def test_invalid_chunks(block, message):
     with pytest.raises(ValueError, match=message):
-        model().fit(with_block(block))
+        model().fit(replace_last_chunk(block))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +232,7 @@ def test_blocks_that_are_refused(block, message):
     ],
     ids=["array", "vector", "row", "none", "few", "no columns"],
 )
-def test_data_that_are_refused(X, message):
+def test_invalid_data(X, message):
     with pytest.raises(ValueError, match=message):
         model().fit(X)
 
@@ -257,18 +256,21 @@ def test_equal_rows_are_one_cluster():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "precomputed"}, "kernel must be 'rbf', .*got 'precomputed'. A pre"),
+        (
+            {"kernel": "precomputed"},
+            "kernel must be 'rbf', .*got 'precomputed'. Use",
+        ),
         ({"client": "tcp://x"}, "client must be a distributed.Client or None; got str"),
         ({"n_landmarks": 1}, "n_landmarks must be an integer of at least 2"),
         ({"lam": 2}, "lam must be a number"),
     ],
 )
-def test_parameters_that_are_refused(X, parameters, message):
+def test_invalid_parameters(X, parameters, message):
     with pytest.raises(ValueError, match=message):
         model(**parameters).fit(da.from_array(X))
 
 
-def test_new_rows_that_are_refused(X):
+def test_invalid_new_rows(X):
     found = model().fit(da.from_array(X, chunks=(200, 4)))
     before = found.__dict__.copy()
     with pytest.raises(ValueError, match="X has 3 features, but CDSK is expecting 4"):
@@ -278,25 +280,25 @@ def test_new_rows_that_are_refused(X):
     rows = da.from_array(wrong, chunks=(200, 4))
     with pytest.raises(ValueError, match=r"NaN at row 434.*\(row 34 of block 2\)"):
         found.predict(rows).compute()
-    with pytest.raises(ValueError, match=r"row 34 of block 2\).*sizes are not known"):
+    with pytest.raises(ValueError, match=r"row 34 of block 2\).*sizes are unknown"):
         found.predict(rows[da.ones(600, chunks=200) > 0]).compute()
     with pytest.raises(ValueError, match="NaN"):
         found.fit(rows)
     assert found.__dict__ == before
 
 
-def test_chunks_that_are_not_as_told_are_refused(X):
+def test_wrong_chunk_sizes(X):
     rows = da.from_array(X, chunks=(150, 4))
     short = da.map_blocks(lambda block: block[:100], rows, meta=rows._meta)
-    with pytest.raises(ValueError, match="600 rows at first and 400 later"):
+    with pytest.raises(ValueError, match="600 rows in the first pass and 400 in"):
         model().fit(short)
     none = da.map_blocks(lambda block: block[:0], rows, meta=rows._meta)
-    with pytest.raises(ValueError, match="600 rows at first and 0 later"):
+    with pytest.raises(ValueError, match="600 rows in the first pass and 0 in"):
         model().fit(none)
 
 
 @pytest.mark.parametrize("kept", [0, 10])
-def test_blocks_that_change_are_noticed(X, tmp_path, kept):
+def test_chunks_that_change_between_passes(X, tmp_path, kept):
     rows, reads = recorded(X, tmp_path, (300, 300))
 
     def changed(block):
@@ -304,12 +306,12 @@ def test_blocks_that_change_are_noticed(X, tmp_path, kept):
 
     with dask.config.set(scheduler="synchronous"):
         rows = da.map_blocks(changed, rows, meta=rows._meta)
-        with pytest.raises(ValueError, match=f"at first and {2 * kept} later"):
+        with pytest.raises(ValueError, match=f"first pass and {2 * kept} in a"):
             model().fit(rows)
     assert min(reads()) == 2
 
 
-def test_columns_of_no_numbers_are_named(X):
+def test_error_names_columns_that_are_not_numeric(X):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcd")).assign(when=pd.Timestamp(0))
@@ -317,14 +319,14 @@ def test_columns_of_no_numbers_are_named(X):
         model().fit(dd.from_pandas(frame, npartitions=2))
 
 
-def test_missing_whole_numbers_are_named(X):
+def test_location_of_missing_integers(X):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame((10 * X).astype(int), columns=list("abcd")).astype("Int64")
     frame.iloc[434, 1] = pd.NA
     with pytest.raises(
         ValueError,
-        match=r"Block 2 of X .* got <NA> at row 34, column 1\. .* row 400 of X here",
+        match=r"Block 2 of X .* got <NA> at row 34, column 1\. .* to row 400 of X",
     ):
         model().fit(dd.from_pandas(frame, npartitions=3))
 
@@ -337,15 +339,15 @@ def test_pickle_clone_and_report(X, expected):
     assert not hasattr(again, "labels_")
     assert str(again.report()) == str(found.report())
     assert str(found.report()).startswith(
-        "dask.CDSK: 600 rows of 4 features (raw), through 100"
+        "dask.CDSK: 600 rows, 4 features (raw), 100 landmarks\n"
     )
     assert clone(found).get_params() == found.get_params()
 
 
-def test_names_of_what_transform_gives(X):
+def test_feature_names_of_transform(X):
     found = model().fit(da.from_array(X, chunks=(200, 4)))
     assert found.get_feature_names_out().tolist() == [f"cdsk{i}" for i in range(5)]
-    # lazily, whatever scikit-learn is told to make of it
+    # lazy, whatever output scikit-learn is configured for
     assert not hasattr(found, "set_output")
     with config_context(transform_output="pandas"):
         assert isinstance(found.transform(da.from_array(X)), da.Array)
@@ -357,17 +359,26 @@ def test_verbose(X, capsys):
     assert "similarities" in text and "done in" in text
 
 
-def test_interrupt(rng, interrupt_after):
-    X = da.from_array(rng.normal(size=(30_000, 20)), chunks=(3000, 20))
-    found = model()
+@pytest.mark.parametrize("k", [1, 2, 5, 12])
+def test_interrupt(X, expected, k):
+    rows, found = da.from_array(X, chunks=(100, 4)), model().fit(da.from_array(X[:300]))
+    before, done = vars(found).copy(), []
+
+    def interrupt(key, *args):
+        done.append(key)
+        if len(done) == k:
+            raise KeyboardInterrupt
+
     with (
         pytest.raises(KeyboardInterrupt),
-        interrupt_after(0.4),
-        warnings.catch_warnings(),
+        dask.callbacks.Callback(posttask=interrupt),
     ):
-        warnings.simplefilter("ignore")
-        while True:
-            found.fit(X)
+        found.fit(rows)
+    assert len(done) == k
+    assert vars(found).keys() == before.keys()
+    assert all(vars(found)[name] is before[name] for name in before)
+    # dask's threads are free for the next fit
+    assert (found.fit(rows).labels_.compute() == expected.labels_).all()
 
 
 def test_without_dask(monkeypatch):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cdsk._blocks.gram import Gram
-from cdsk._blocks.landmarks import Landmarks
-from cdsk._blocks.sample import sample_of_block
+from cdsk.blocks._gram import Gram
+from cdsk.blocks._landmarks import Landmarks
+from cdsk.blocks._sample import sample_rows
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask.array is not installed")
@@ -26,25 +26,27 @@ def rows():
 
 
 def samples(X):
-    return tasks.over_blocks(X, tasks.sample_task, "sample", seed=3, size=5, below=None)
+    return tasks.map_chunks(
+        X, tasks.sample_task, "sample", seed=3, size=5, key_bound=None
+    )
 
 
-def test_a_result_for_every_block(rows):
+def test_a_result_for_every_chunk(rows):
     found = [task.compute() for task in samples(rows).to_delayed().ravel()]
     X = rows.compute()
     for sample, (a, b) in zip(found[::2], [(0, 30), (30, 100)], strict=True):
-        expected = sample_of_block(X[a:b], a, 3, 5)
+        expected = sample_rows(X[a:b], a, 3, 5)
         assert (sample.rows == expected.rows).all()
         assert (sample.points == expected.points).all()
     assert found[1] is None
 
 
-def test_reading_is_a_part_of_the_task(rows):
+def test_reading_is_fused_with_the_task(rows):
     (graph,) = dask.optimize(samples(rows - 1.0))
     assert len(dict(graph.__dask_graph__())) == 3
 
 
-def test_keys_are_of_one_fit_and_named_for_the_dashboard(rows):
+def test_keys_are_unique_and_named_for_the_dashboard(rows):
     key_split = importlib.import_module("dask.utils").key_split
     assert samples(rows).name != samples(rows).name
     assert key_split(samples(rows).name) == "cdsk-sample"
@@ -56,9 +58,9 @@ def test_merge_task():
     assert tasks.merge_task([None], add) is None
 
 
-def test_sizes_are_those_of_the_arrays(rng):
+def test_sizeof(rng):
     X = rng.normal(size=(1000, 8))
-    assert sizeof(sample_of_block(X, 0, 0, 500)) >= 500 * 10 * 8
+    assert sizeof(sample_rows(X, 0, 0, 500)) >= 500 * 10 * 8
     matrix = sparse.random_array((500, 500), density=0.1, format="csr")
     gram = Gram((matrix, matrix), np.zeros(500, dtype=np.int64), 1)
     assert sizeof(gram) >= 2 * (matrix.data.nbytes + matrix.indices.nbytes)

@@ -113,12 +113,12 @@ def test_the_editable_install(sources, tmp_path):
         pytest.skip("no package index: " + first.stderr.strip().splitlines()[-1])
     run(package, **shell)
     # a change of compiled and of plain code is there at the next import
-    for name in ("_threads.pyx", "_runtime.py"):
+    for name in ("_threads.pyx", "_utils.py"):
         with (sources / "src" / "cdsk" / name).open("a") as file:
             file.write("\nCHANGED = True\n")
     code = (
-        "import cdsk, cdsk._runtime, cdsk._threads\n"
-        "assert cdsk._runtime.CHANGED and cdsk._threads.CHANGED\n"
+        "import cdsk, cdsk._utils, cdsk._threads\n"
+        "assert cdsk._utils.CHANGED and cdsk._threads.CHANGED\n"
         "print(cdsk.__file__)"
     )
     printed = run("python", "-c", code, cwd=tmp_path, env=active(scripts))

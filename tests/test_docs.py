@@ -1,4 +1,4 @@
-"""The documents: lines that fit a screen, links that lead somewhere."""
+"""The documents: width of lines, links, and names of files."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """Headings as GitHub names them in links."""
+    """Return the anchors of headings, as on GitHub."""
     text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
     found = set()
     for heading in re.findall(r"^#+ +(.*?) *$", text, flags=re.MULTILINE):
@@ -44,7 +44,7 @@ def test_all_documents_are_found():
 
 
 @each_document
-def test_no_line_is_wider_than_a_screen(document):
+def test_lines_are_at_most_100_columns_wide(document):
     lines = re.sub(r"https?://\S+", "", document.read_text(encoding="utf-8"))
     wide = {
         number: line
@@ -55,7 +55,7 @@ def test_no_line_is_wider_than_a_screen(document):
 
 
 @each_document
-def test_links_lead_to_files_and_headings_that_exist(document):
+def test_links_have_existing_targets(document):
     text = document.read_text(encoding="utf-8")
     for link in links(text):
         if re.match(r"[a-z]+:", link):
@@ -76,6 +76,19 @@ def test_notes_are_dated_and_listed():
             assert note.name in listed
 
 
+def test_architecture_names_existing_files():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "cdsk"
+    existing = {path.name for path in package.rglob("*")}
+    named = re.findall(r"\b_[a-z]\w*\.(?:py|pyx|pxd)\b", text)
+    assert named
+    assert [name for name in named if name not in existing] == []
+    listed = {path.name for path in package.glob("_[a-z]*.py*")}
+    listed = {name for name in listed if name.endswith((".py", ".pyx"))}
+    listed -= {"_version.py"}
+    assert listed <= set(named)
+
+
 def test_changelog_keeps_its_form():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
@@ -88,7 +101,7 @@ def test_changelog_keeps_its_form():
     assert kinds
 
 
-def test_anchors_and_links_are_read_as_meant():
+def test_anchors_and_links_are_parsed():
     text = "# A `b`, c\n\n## A b c\n```\n# no\n```\n[x](y.md#z) `[q](r)`"
     assert anchors(text) == {"a-b-c", "a-b-c-1"}
     assert links(text) == ["y.md#z"]

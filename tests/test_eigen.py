@@ -9,16 +9,23 @@ from sklearn.datasets import load_iris, make_blobs
 import cdsk
 import reference
 from cdsk import CDSK
-from cdsk._kernels.bandwidth import bandwidth_from_data
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._linalg.block_lanczos import leading_by_block_lanczos, ritz_pairs
-from cdsk._linalg.dense import all_eigenpairs, largest_eigenpairs
-from cdsk._linalg.eigsh import largest_eigenvalue, leading_by_eigsh
-from cdsk._steps import eigen
-from cdsk._steps.eigen import SOLVERS, TOLERANCE
-from cdsk._steps.embedding import spectral_step
+from cdsk import _eigensolvers as eigen
+from cdsk._eigensolvers import (
+    TOLERANCE,
+    EigenProblem,
+    all_eigenpairs,
+    largest_eigenpairs,
+    largest_eigenvalue,
+    ritz_pairs,
+    solve_block_lanczos,
+    solve_eigsh,
+)
+from cdsk._neighbors import Neighbors
+from cdsk._operators.dense import DenseKernel
+from cdsk._operators.sparse import NeighborGraph
+from cdsk._pairwise import estimate_bandwidth
+from cdsk._spectral import spectral_step
+from cdsk._validation import EIGEN_SOLVERS
 
 
 def uniform(n):
@@ -30,8 +37,8 @@ def full(X, bandwidth):
 
 
 def truncated(X, factor, k=20):
-    graph = NeighbourGraph(Neighbours(X, k, robust=True))
-    return graph.kernel(factor * graph.neighbours.scales, 2)
+    graph = NeighborGraph(Neighbors(X, k, robust=True))
+    return graph.kernel(factor * graph.neighbors.scales, 2)
 
 
 def nine_clouds(spacing):
@@ -51,50 +58,54 @@ HARD = {
     "nine clouds, 4.5": (lambda: full(nine_clouds(4.5), 0.3), 9),
     "nine clouds, 6.0": (lambda: full(nine_clouds(6.0), 0.3), 9),
     "nine clouds, truncated": (lambda: truncated(nine_clouds(4.5), 0.25), 9),
-    "iris, local": (lambda: full(iris(), bandwidth_from_data(iris(), "local")), 3),
+    "iris, local": (lambda: full(iris(), estimate_bandwidth(iris(), "local")), 3),
     "iris, truncated": (lambda: truncated(iris(), 0.25), 3),
     "iris, narrow": (lambda: truncated(iris(), 0.125), 5),
 }
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("factorised", [True, False])
+@pytest.mark.parametrize("solver", EIGEN_SOLVERS)
+@pytest.mark.parametrize("factorized", [True, False])
 @pytest.mark.parametrize("name", HARD)
-def test_every_copy_is_found_by_every_solver(name, solver, factorised, monkeypatch):
+def test_every_copy_is_found_by_every_solver(name, solver, factorized, monkeypatch):
     monkeypatch.setattr(eigen, "DENSE_SIZE", 10)  # iris is not for LAPACK
-    if not factorised:
-        monkeypatch.setattr("cdsk._linalg.banded.MOST_OPERATIONS", 0)
+    if not factorized:
+        monkeypatch.setattr("cdsk._multilevel.MAX_OPERATIONS", 0)
     make, n_clusters = HARD[name]
     kernel = make()
     n = kernel.n
     similarity = kernel.similarity(uniform(n), 0.3 * n)
-    A = similarity.normalised_product(np.eye(n))
+    A = similarity.normalized_product(np.eye(n))
     values = np.linalg.eigvalsh(A)[::-1]
     for seed in range(3):
         found = spectral_step(
             similarity, n_clusters, np.random.RandomState(seed), solver=solver
         )
-        if name == "iris, narrow" and not factorised and found.complaint is not None:
+        if (
+            name == "iris, narrow"
+            and not factorized
+            and found.convergence_message is not None
+        ):
             # eigenvalues within 1e-9 of 1: products may not suffice, but that is told
             assert found.residual > TOLERANCE
             continue
-        assert found.complaint is None
+        assert found.convergence_message is None
         assert found.residual <= TOLERANCE
         np.testing.assert_allclose(found.eigenvalues, values[:n_clusters], atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EIGEN_SOLVERS)
 def test_solvers_agree_with_scipy(solver):
     X = make_blobs(600, 5, centers=6, cluster_std=3.0, random_state=0)[0]
     kernel = full(X, 2.0)
-    A = reference.normalised(kernel.as_array(), uniform(600), 180.0)
+    A = reference.normalized(kernel.as_array(), uniform(600), 180.0)
     values = eigsh(A, k=6, which="LA", tol=1e-12, v0=np.ones(600))[0][::-1]
     similarity = kernel.similarity(uniform(600), 180.0)
     found = spectral_step(similarity, 6, np.random.RandomState(0), solver=solver)
     np.testing.assert_allclose(found.eigenvalues, values, atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", EIGEN_SOLVERS)
 def test_every_solver_gives_the_same_clusters(solver):
     X = make_blobs(300, 3, centers=4, cluster_std=1.0, random_state=0)[0]
     # Weights are learned to 1e-4 only, and pass on what solvers differ by. Eigenvectors
@@ -107,16 +118,17 @@ def test_every_solver_gives_the_same_clusters(solver):
         np.testing.assert_allclose(found.eigenvalues_, expected.eigenvalues_, atol=1e-8)
 
 
-def search(method, product, start, k, known, tol=1e-9):
-    options = {"known": known, "tol": tol, "n_threads": 2}
+def search(method, product, start, k, locked, tol=1e-9):
+    problem = EigenProblem(product, k, locked, n_threads=2)
     if method == "eigsh":
-        options |= {"basis": 30, "max_products": 2000}
-        options |= {"rng": np.random.RandomState(0)}
-        return leading_by_eigsh(product, start, k, **options)
-    return leading_by_block_lanczos(product, start, k, max_steps=200, **options)
+        rng = np.random.RandomState(0)
+        return solve_eigsh(
+            problem, start, tol=tol, n_basis=30, max_products=2000, rng=rng
+        )
+    return solve_block_lanczos(problem, start, tol=tol, max_products=200)
 
 
-@pytest.mark.parametrize("method", ["eigsh", "block"])
+@pytest.mark.parametrize("method", ["eigsh", "block_lanczos"])
 @pytest.mark.parametrize("copies", [1, 3, 8])
 def test_multiple_eigenvalues_from_a_start_in_one_krylov_space(rng, method, copies):
     values = np.concatenate(
@@ -131,30 +143,27 @@ def test_multiple_eigenvalues_from_a_start_in_one_krylov_space(rng, method, copi
     assert found.residuals.max() <= 1e-8
 
 
-@pytest.mark.parametrize("method", ["eigsh", "block"])
+@pytest.mark.parametrize("method", ["eigsh", "block_lanczos"])
 @pytest.mark.parametrize("n", [20, 50, 200])
-def test_known_vectors_are_left_out(rng, method, n):
+def test_locked_vectors_are_left_out(rng, method, n):
     A = np.diag(np.linspace(1, -1, n))
-    known = np.eye(n)[:2]
+    locked = np.eye(n)[:2]
     start = rng.normal(size=(5, n))
-    found = search(method, lambda v: v @ A, start, 3, known)
+    found = search(method, lambda v: v @ A, start, 3, locked)
     np.testing.assert_allclose(found.values, np.diag(A)[2:5], atol=1e-10)
-    assert np.abs(found.vectors @ known.T).max() < 1e-10
+    assert np.abs(found.vectors @ locked.T).max() < 1e-10
     np.testing.assert_allclose(found.vectors @ found.vectors.T, np.eye(3), atol=1e-10)
 
 
 @pytest.mark.parametrize("crowd", [0.5, 1 - 1e-6])
 def test_block_method_gives_up_where_the_pace_is_too_slow(rng, crowd):
     values = np.concatenate([[1.0, 0.9, 0.8], np.linspace(crowd, -0.5, 297)])
-    found = leading_by_block_lanczos(
-        lambda vectors: vectors * values,
+    found = solve_block_lanczos(
+        EigenProblem(lambda vectors: vectors * values, 3, np.empty((0, 300)), 1),
         rng.normal(size=(6, 300)),
-        3,
-        known=np.empty((0, 300)),
         tol=1e-9,
-        max_steps=60,
-        n_threads=1,
-        in_pace=True,
+        max_products=60,
+        stop_if_slow=True,
     )
     if crowd == 0.5:
         np.testing.assert_allclose(found.values, [1, 0.9, 0.8], atol=1e-12)
@@ -164,26 +173,26 @@ def test_block_method_gives_up_where_the_pace_is_too_slow(rng, crowd):
         assert 15 <= found.n_products < 25
 
 
-@pytest.mark.parametrize("solver", ["eigsh", "block"])
+@pytest.mark.parametrize("solver", ["eigsh", "block_lanczos"])
 def test_unresolved_steps_are_bounded_and_told(monkeypatch, solver):
     # thousands of products would be needed: a long chain of points
-    monkeypatch.setattr("cdsk._linalg.banded.MOST_OPERATIONS", 0)
-    monkeypatch.setattr(eigen, "MOST_PRODUCTS", 300)
-    monkeypatch.setattr(eigen, "MOST_BLOCK_PRODUCTS", 20)
+    monkeypatch.setattr("cdsk._multilevel.MAX_OPERATIONS", 0)
+    monkeypatch.setattr(eigen, "MAX_PRODUCTS", 300)
+    monkeypatch.setattr(eigen, "MAX_BLOCK_PRODUCTS", 20)
     X = np.random.default_rng(0).uniform(size=(3000, 1))
     similarity = truncated(X, 0.5).similarity(uniform(3000), 600.0)
-    count, product = 0, type(similarity).normalised_product
+    count, product = 0, type(similarity).normalized_product
 
     def counted(self, vectors):
         nonlocal count
         count += len(vectors)
         return product(self, vectors)
 
-    monkeypatch.setattr(type(similarity), "normalised_product", counted)
+    monkeypatch.setattr(type(similarity), "normalized_product", counted)
     found = spectral_step(similarity, 8, np.random.RandomState(0), solver=solver)
     assert count <= 500
     assert found.residual > TOLERANCE
-    assert "The spectral step did not converge: residual" in found.complaint
+    assert "The spectral step did not converge: residual" in found.convergence_message
     assert np.isfinite(found.vectors).all()
     np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=0), 1, rtol=1e-10)
 
@@ -228,15 +237,14 @@ def test_largest_eigenvalue_is_a_little_more_than_it_is(rng, n, scale):
     assert largest_eigenvalue(lambda v: 0 * v, 0.0, n, 1) == 0
 
 
-def test_room_for_the_basis_is_asked_for(rng, monkeypatch):
+def test_memory_for_the_basis_is_checked(rng, limit_memory):
     start = rng.normal(size=(5, 1000))
-    options = dict(known=start[:0], tol=1e-6, max_steps=3, n_threads=1)
-    all_eigenpairs(np.eye(2))  # BLAS has its buffers
-    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 16 * 80 * 1000 - 1)
+    problem = EigenProblem(lambda vectors: vectors, 2, start[:0], n_threads=1)
+    limit_memory(16 * 80 * 1000 - 1)
     with pytest.raises(MemoryError, match="The basis of the spectral step"):
-        leading_by_block_lanczos(lambda vectors: vectors, start, 2, **options)
-    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 16 * 80 * 1000)
-    leading_by_block_lanczos(lambda vectors: vectors, start, 2, **options)
+        solve_block_lanczos(problem, start, tol=1e-6, max_products=3)
+    limit_memory(16 * 80 * 1000)
+    solve_block_lanczos(problem, start, tol=1e-6, max_products=3)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -250,7 +258,7 @@ def test_where_lapack_gives_up_on_some_pairs_all_are_found(rng, monkeypatch, ord
             raise LinAlgError("Internal Error.")
         return found
 
-    monkeypatch.setattr("cdsk._linalg.dense.eigh", gives_up)
+    monkeypatch.setattr("cdsk._eigensolvers.eigh", gives_up)
     values, vectors = largest_eigenpairs(np.array(K, order=order), 19)
     np.testing.assert_allclose(K @ vectors.T, vectors.T * values, atol=1e-12)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(K)[::-1][:19], atol=1e-12)

@@ -7,11 +7,11 @@ from sklearn.datasets import make_blobs
 
 import cdsk
 import reference
-from cdsk._kernels.dense import DenseKernel, DenseSimilarity
-from cdsk._steps.eigen import TOLERANCE
-from cdsk._steps.embedding import spectral_step
+from cdsk._eigensolvers import TOLERANCE
+from cdsk._operators.dense import DenseKernel, DenseSimilarity
+from cdsk._spectral import spectral_step
 
-PRODUCT = DenseSimilarity.normalised_product
+PRODUCT = DenseSimilarity.normalized_product
 
 
 def similarity_of(X, bandwidth, weights=None, lam=0.3):
@@ -36,7 +36,7 @@ def test_embedding_spans_the_leading_eigenspace(rng, n, n_clusters):
     found = spectral_step(similarity, n_clusters, rng_state())
     _, values = reference.embedding(K, weights, lam * n, n_clusters)
     np.testing.assert_allclose(found.eigenvalues, values[:n_clusters], atol=1e-9)
-    A = reference.normalised(K, weights, lam * n)
+    A = reference.normalized(K, weights, lam * n)
     exact = np.linalg.eigh(A)[1][:, ::-1][:, :n_clusters]
     # back from unit rows to eigenvectors: the row scale is 1 / |row of D^-1/2 V|
     rows = exact / np.sqrt(similarity.degrees)[:, np.newaxis]
@@ -90,13 +90,13 @@ def test_fewer_components_than_clusters(size):
     np.testing.assert_allclose(found.eigenvalues, values[:4], atol=1e-8)
 
 
-def test_small_components_and_isolated_points_follow_their_neighbour():
+def test_small_components_and_isolated_points_follow_their_neighbor():
     cloud = np.random.default_rng(0).normal(size=(40, 2))
     pair = np.array([[0.0, 100.0], [0.1, 100.0]])
     X = np.concatenate([cloud, cloud + [1e3, 0], pair, [[1e3, -200.0]]])
     _, similarity = similarity_of(X, 1.0)
     found = spectral_step(similarity, 2, rng_state())
-    assert np.flatnonzero(found.stray).tolist() == [80, 81, 82]
+    assert np.flatnonzero(found.unconnected).tolist() == [80, 81, 82]
     G = found.vectors.T @ found.vectors
     np.testing.assert_allclose(G[80:82, 0], 1)
     np.testing.assert_allclose(G[82, 79], 1)
@@ -109,7 +109,7 @@ def test_components_of_negligible_degree_are_stray():
     _, similarity = similarity_of(X, 1.0)
     found = spectral_step(similarity, 3, rng_state())
     assert np.isfinite(found.vectors).all()
-    assert np.flatnonzero(found.stray).tolist() == [0, 1]
+    assert np.flatnonzero(found.unconnected).tolist() == [0, 1]
 
 
 def test_no_similarity_at_all_is_refused():
@@ -127,7 +127,7 @@ def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
     products = []
     monkeypatch.setattr(
         DenseSimilarity,
-        "normalised_product",
+        "normalized_product",
         lambda self, rows: products.append(len(rows)) or PRODUCT(self, rows),
     )
     spectral_step(similarity, 4, rng_state())
@@ -141,7 +141,7 @@ def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
 def fringe_of(kernel, n_clusters):
     similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
     embedding = spectral_step(similarity, n_clusters, np.random.RandomState(0))
-    return np.flatnonzero(embedding.stray)
+    return np.flatnonzero(embedding.unconnected)
 
 
 def test_a_few_outliers_of_many_points_are_stray(default_kernels):
@@ -163,7 +163,7 @@ def test_a_small_cluster_far_away_is_not(default_kernels, seed, spread):
 
 
 @pytest.mark.parametrize("size", [15, 25])
-def test_more_points_than_neighbours_are_no_fringe(default_kernels, size):
+def test_more_points_than_neighbors_are_no_fringe(default_kernels, size):
     """However many others there are: 25 are less than 1/200 of the mean cluster."""
     rng = np.random.RandomState(0)
     large = rng.normal(size=(12_000, 2))

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from cdsk import CDSK
-from cdsk._frames import check_columns, is_frame
-from cdsk._validation import check_points
+from cdsk._validation import check_columns, check_points, is_frame
 
 NUMBERS = np.random.default_rng(0).normal(size=(30, 2))
 LETTERS = ["x", "y"] * 15

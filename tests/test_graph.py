@@ -11,9 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsTransformer
 
 from cdsk import CDSK, gaussian_gram, select_lambda
-from cdsk._kernels.graph import GivenNeighbours, given_similarities
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph
+from cdsk._neighbors import Neighbors, PrecomputedNeighbors
+from cdsk._operators.sparse import NeighborGraph, SparseKernel
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +41,15 @@ def disordered(graph, rng, own):
 
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("robust", [True, False])
-def test_graph_of_all_neighbours_equals_our_own(rng, blobs, own, robust):
-    expected = Neighbours(blobs, 12, robust=robust)
+def test_graph_of_all_neighbors_equals_our_own(rng, blobs, own, robust):
+    expected = Neighbors(blobs, 12, robust=robust)
     given = disordered(distance_graph(blobs, 12), rng, own)
-    found = GivenNeighbours(given, None, robust=robust)
+    found = PrecomputedNeighbors(given, None, robust=robust)
     np.testing.assert_allclose(found.scales, expected.scales, rtol=1e-13)
-    ours, theirs = NeighbourGraph(expected)._squared, NeighbourGraph(found)._squared
+    ours, theirs = (
+        NeighborGraph(expected).squared_distances,
+        NeighborGraph(found).squared_distances,
+    )
     np.testing.assert_array_equal(theirs.indptr, ours.indptr)
     np.testing.assert_array_equal(theirs.indices, ours.indices)
     np.testing.assert_allclose(theirs.data, ours.data, rtol=1e-13)
@@ -55,18 +57,18 @@ def test_graph_of_all_neighbours_equals_our_own(rng, blobs, own, robust):
 
 
 def test_the_nearest_of_a_longer_row_are_taken(blobs):
-    longer = GivenNeighbours(distance_graph(blobs, 30), 9)
-    exact = GivenNeighbours(distance_graph(blobs, 9), None)
-    assert (longer.graph() != exact.graph()).nnz == 0
+    longer = PrecomputedNeighbors(distance_graph(blobs, 30), 9)
+    exact = PrecomputedNeighbors(distance_graph(blobs, 9), None)
+    assert (longer.kneighbors_graph() != exact.kneighbors_graph()).nnz == 0
     np.testing.assert_array_equal(longer.scales, exact.scales)
 
 
 def test_rows_may_be_short_empty_or_one_way():
     graph = sparse.csr_array([[0, 2.0, 3, 0], [2, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0]])
-    found = GivenNeighbours(graph, None)
-    np.testing.assert_array_equal(found.own_scales, [3, 2, 4, 0])
+    found = PrecomputedNeighbors(graph, None)
+    np.testing.assert_array_equal(found.kth_distances, [3, 2, 4, 0])
     np.testing.assert_array_equal(found.scales, [3, 2, 4, 2])
-    squared = NeighbourGraph(found)._squared.toarray()
+    squared = NeighborGraph(found).squared_distances.toarray()
     np.testing.assert_array_equal(
         squared, [[0, 4, 9, 0], [4, 0, 16, 0], [9, 16, 0, 0], [0, 0, 0, 0]]
     )
@@ -74,13 +76,17 @@ def test_rows_may_be_short_empty_or_one_way():
 
 def test_distances_that_differ_between_both_ends_become_one():
     graph = sparse.csr_array([[0, 1.0], [1.001, 0]])
-    squared = NeighbourGraph(GivenNeighbours(graph, None))._squared.toarray()
+    squared = NeighborGraph(
+        PrecomputedNeighbors(graph, None)
+    ).squared_distances.toarray()
     assert squared[0, 1] == squared[1, 0]
 
 
-def test_duplicates_stay_neighbours():
+def test_duplicates_stay_neighbors():
     X = np.repeat(np.arange(10.0)[:, np.newaxis], 2, axis=0)
-    found = NeighbourGraph(GivenNeighbours(distance_graph(X, 3), None))._squared
+    found = NeighborGraph(
+        PrecomputedNeighbors(distance_graph(X, 3), None)
+    ).squared_distances
     assert found.nnz > np.count_nonzero(found.data) >= 20
 
 
@@ -128,7 +134,7 @@ def test_graph_as_data_gives_the_labels_of_our_own_search(blobs, in_point_order)
     )
     report = " ".join(str(model.report()).split())
     assert "a given graph" in report
-    assert f"{len(blobs)} points, given by their distances to their" in report
+    assert f"{len(blobs)} points, precomputed distances to neighbors" in report
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -148,12 +154,12 @@ def test_distances_to_oneself_may_be_rounded(dtype):
 
 def test_clusters_are_not_counted_by_another_index(blobs):
     model = CDSK("auto", neighbors=KNeighborsTransformer())
-    with pytest.raises(ValueError, match="searches for neighbours by itself"):
+    with pytest.raises(ValueError, match="searches for neighbors by itself"):
         model.fit(blobs)
 
 
-def test_a_sample_of_a_graph_has_other_neighbours(blobs):
-    with pytest.raises(ValueError, match="needs points, as samples have other neigh"):
+def test_a_sample_of_a_graph_has_other_neighbors(blobs):
+    with pytest.raises(ValueError, match="lam='auto' needs points"):
         select_lambda(distance_graph(blobs, 20), 3, kernel="precomputed_neighbors")
 
 
@@ -169,7 +175,7 @@ def test_votes_are_those_of_the_definition(rng, blobs):
     np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-10)
 
 
-def test_points_without_neighbours_take_the_heaviest_cluster(blobs):
+def test_points_without_neighbors_take_the_heaviest_cluster(blobs):
     model = CDSK(3, kernel="precomputed_neighbors", random_state=0)
     model.fit(distance_graph(blobs, 20))
     nobody = sparse.csr_array((2, len(blobs)))
@@ -209,7 +215,7 @@ def test_bad_graphs_are_refused(blobs, wrong, message):
 def test_pairs_that_come_twice_are_refused():
     parts = np.ones(3), np.array([1, 1, 0]), np.array([0, 2, 3])
     with pytest.raises(ValueError, match="each pair once"):
-        GivenNeighbours(sparse.csr_array(parts, shape=(2, 2)), None)
+        PrecomputedNeighbors(sparse.csr_array(parts, shape=(2, 2)), None)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +226,7 @@ def test_pairs_that_come_twice_are_refused():
         ({"neighbors": KNeighborsTransformer(mode="connectivity")}, "mode='distance'"),
         (
             {"neighbors": KNeighborsTransformer(), "kernel": "linear"},
-            'neighbors truncates kernel="rbf" only',
+            'neighbors=.* truncates kernel="rbf" only',
         ),
         (
             {"kernel": "precomputed_neighbors", "bandwidth": "median"},
@@ -259,7 +265,7 @@ def fitted(K, **parameters):
 )
 def test_the_kernel_of_similarities_is_the_given_one(rng, blobs, layout):
     K = similarities(blobs)
-    kernel = given_similarities(layout(7.0 * K), "X", "a remedy", 2)
+    kernel = SparseKernel.from_similarities(layout(7.0 * K), "X", "a hint", 2)
     found = kernel.as_array()
     np.fill_diagonal(found, 0.0)
     np.fill_diagonal(K, 0.0)
@@ -284,7 +290,7 @@ def test_what_is_given_is_not_changed(blobs):
 def test_sparse_similarities_equal_the_dense_matrix(blobs, dtype):
     # with the diagonal that makes them semi-definite, and the unit of the largest
     K = similarities(blobs).astype(dtype)
-    diagonal = given_similarities(sparse.csr_array(K), "X", "", 1).diagonal
+    diagonal = SparseKernel.from_similarities(sparse.csr_array(K), "X", "", 1).diagonal
     dense = K / np.max(K - np.diag(np.diag(K)))
     np.fill_diagonal(dense, diagonal)
     fits = [fitted(given, qp_tol=1e-9) for given in (dense, sparse.csr_array(K))]
@@ -321,18 +327,18 @@ def test_votes_of_sparse_rows_are_those_of_dense_ones(rng, blobs, scale):
     assert (model.predict(K) == model.labels_).mean() > 0.95
 
 
-def test_points_without_similarity_are_told_and_labelled(blobs):
+def test_points_without_similarity_are_told_and_labeled(blobs):
     K = similarities(blobs)
     K[:2], K[:, :2] = 0.0, 0.0
     alone = fitted(sparse.csr_array(K[2:, 2:]))
     with pytest.warns(UserWarning, match=r"2 of 240 .* with the largest similarities"):
         model = fitted(sparse.csr_array(K))
-    np.testing.assert_array_equal(model.strays_, [0, 1])
+    np.testing.assert_array_equal(model.unconnected_, [0, 1])
     np.fill_diagonal(K, 0.0)
     assert (model.labels_[:2] == model.labels_[np.argmax(K.sum(axis=1))]).all()
     assert adjusted_rand_score(model.labels_[2:], alone.labels_) == 1
     nobody = sparse.csr_array((1, 240))
-    with pytest.warns(UserWarning, match="heaviest cluster"):
+    with pytest.warns(UserWarning, match="cluster with the largest weight"):
         model.predict(nobody)
 
 
@@ -371,10 +377,13 @@ def test_what_else_takes_the_matrix(blobs):
         (lambda K: -1.0 * K, "Negative values in data: X must hold none"),
         (lambda K: changed(K, 5, np.nan), "contains NaN at row \\d+, column"),
         (lambda K: changed(K, 5, np.inf), "contains infinity at row \\d+, column"),
-        (lambda K: 0.0 * K, r"No two points have .* a matrix with larger entries"),
+        (
+            lambda K: 0.0 * K,
+            r"No two points have .* Use a matrix with larger entries to",
+        ),
         (
             lambda K: sparse.eye_array(240, format="csr"),
-            r"No two points have .* a matrix with larger entries",
+            r"No two points have .* Use a matrix with larger entries to",
         ),
         (lambda K: sparse.csr_array((240, 240)), "No two points have any similarity"),
     ],

@@ -1,15 +1,20 @@
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import cdsk
 import reference
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps import labels as _labels
-from cdsk._steps.labels import METHODS, assign_labels, cut_ratios
+from cdsk import _spectral as _labels
+from cdsk._operators.dense import DenseKernel
+from cdsk._spectral import assign_labels, cut_ratios, fit_kmeans
+from cdsk._validation import LABEL_METHODS
 
 
 def embedded(rng, n_clusters=4, noise=0.1):
@@ -40,7 +45,7 @@ def test_n_init_is_the_number_of_starts(rng, monkeypatch, n_init):
         asked.append(options["n_init"])
         return KMeans(*args, **options)
 
-    monkeypatch.setattr(_labels, "OneThreadKMeans", kmeans)
+    monkeypatch.setattr(_labels, "KMeans", kmeans)
     assign_labels(embedded(rng)[0], "kmeans", n_init=n_init, random_state=0)
     assert asked == [n_init]
 
@@ -59,14 +64,40 @@ def test_cluster_qr_equals_scikit_learn(rng):
     assert adjusted_rand_score(cluster_qr(embedding.T.copy()), labels) == 1
 
 
-def test_kmeans_stays_on_the_calling_thread(rng):
+def test_kmeans_stays_on_the_calling_thread(rng, monkeypatch):
     X = rng.normal(size=(300, 3))
-    ours = _labels.OneThreadKMeans(4, n_init=2, random_state=0).fit(X)
-    assert ours._n_threads == 1
-    with threadpool_limits(1):
-        theirs = KMeans(4, n_init=2, random_state=0).fit(X)
-    assert theirs._n_threads == 1  # the name that OneThreadKMeans overrides
-    assert (ours.labels_ == theirs.labels_).all()
+
+    class Recorded(KMeans):
+        def fit(self, *args, **options):
+            threads = threadpool_info()
+            openmp = [pool for pool in threads if pool["user_api"] == "openmp"]
+            assert {pool["num_threads"] for pool in openmp} == {1}
+            return super().fit(*args, **options)
+
+    with threadpool_limits(2, user_api="openmp"):
+        expected = KMeans(4, n_init=2, random_state=0).fit(X).labels_
+        found = fit_kmeans(Recorded(4, n_init=2, random_state=0), X).labels_
+    assert (found == expected).all()
+
+
+def test_warnings_of_kmeans_are_ignored_in_all_threads():
+    # the filters of the process are restored by the last thread, not by the first
+    X = np.repeat(np.eye(2), 30, axis=0)
+    before, n = list(warnings.filters), 4
+    all_inside = threading.Barrier(n)
+
+    class Waiting(KMeans):
+        def fit(self, *args, **options):
+            all_inside.wait(60)
+            return super().fit(*args, **options)
+
+    def fit(seed):
+        return fit_kmeans(Waiting(3, n_init=1, random_state=seed), X).labels_
+
+    with ThreadPoolExecutor(n) as pool:
+        for labels in pool.map(fit, range(n)):
+            assert len(np.unique(labels)) == 2
+    assert warnings.filters == before
 
 
 def test_auto_has_the_smallest_cut(rng):
@@ -79,10 +110,10 @@ def test_auto_has_the_smallest_cut(rng):
         method: assign_labels(
             embedding, method, n_init=1, random_state=0, kernel=kernel
         )
-        for method in METHODS
+        for method in LABEL_METHODS
     }
     cuts = {
-        method: reference.normalised_cut(K, found) for method, found in labels.items()
+        method: reference.normalized_cut(K, found) for method, found in labels.items()
     }
     assert cuts["auto"] == min(cuts.values())
     assert len(set(cuts.values())) > 1
@@ -116,7 +147,7 @@ def test_masses_are_repetitions(rng, method):
     embedding, _ = embedded(rng, noise=0.5)
     times = rng.integers(1, 5, size=100) ** 3
     how = {"n_init": 1, "random_state": 0}
-    labels = assign_labels(embedding, method, masses=times.astype(float), **how)
+    labels = assign_labels(embedding, method, multiplicity=times.astype(float), **how)
     copies = np.repeat(embedding, times, axis=1)
     assert (assign_labels(copies, method, **how) == np.repeat(labels, times)).all()
     # and they matter

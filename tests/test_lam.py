@@ -13,9 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 import cdsk
 import reference
 from cdsk import CDSK, select_lambda
-from cdsk._choices.lam import CRITERIA, choose_lambda
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps.labels import cut_ratios, rotated_to_axes, rotation_to_axes
+from cdsk._model_selection import CRITERIA, LambdaSearch, select_lam
+from cdsk._operators.dense import DenseKernel
+from cdsk._spectral import cluster_qr_rotation, cut_ratios, rotate_to_axes
 
 GRID = (0.1, 0.3, 0.5)
 
@@ -39,14 +39,17 @@ def test_the_smallest_of_the_curve_is_chosen(blobs, criterion):
 
 def test_ties_go_to_the_smaller(rng):
     # one fit for all values, which a rounding of the embedding cannot tell apart
-    X, vectors = rng.normal(size=(100, 2)), rng.normal(size=(3, 100))
+    vectors = rng.normal(size=(3, 100))
     fit = SimpleNamespace(embedding=SimpleNamespace(vectors=vectors, lengths=1.0))
-    candidate = SimpleNamespace(kernel=lambda: None)
-    choice = choose_lambda(
-        X, lambda X, rows: [candidate], lambda kernel, lam: fit, 3,
-        grid=(0.5, 0.2, 0.3), sample=1.0, criterion="paper", n_init=1,
+    choice = select_lam(
+        100,
+        3,
+        make_kernel=lambda rows: None,
+        fit=lambda kernel, lam: fit,
+        search=LambdaSearch((0.5, 0.2, 0.3), sample=1.0, criterion="paper"),
+        n_init=1,
         rng=np.random.RandomState(0),
-    )  # fmt: skip
+    )
     assert np.ptp(choice.curve) == 0
     assert choice.lam == 0.2
 
@@ -78,7 +81,7 @@ def test_paper_criterion_equals_the_printed_one(blobs, whole):
     K = cdsk.gaussian_gram(blobs, 2.0)
     expected = []
     for lam, model in zip(GRID, whole, strict=True):
-        A = reference.normalised(K, model.weights_, lam * 240)
+        A = reference.normalized(K, model.weights_, lam * 240)
         _, degrees = reference.similarity(K, model.weights_, lam * 240)
         vectors = np.linalg.eigh(A)[1][:, :-5:-1]
         peak = np.abs(vectors).argmax(axis=0)
@@ -91,7 +94,7 @@ def test_paper_criterion_equals_the_printed_one(blobs, whole):
 def test_entropy_criterion(blobs, whole):
     expected = []
     for model in whole:
-        rows = rotated_to_axes(model.embedding_.T).T
+        rows = rotate_to_axes(model.embedding_.T).T
         expected.append(np.mean(entropy(np.exp(rows / 0.1), axis=1)))
     np.testing.assert_allclose(curve(blobs, "entropy"), expected, rtol=1e-3)
 
@@ -100,7 +103,7 @@ def test_rotation_finds_the_axes_of_separate_clusters(rng):
     labels = rng.integers(4, size=200)
     rows = np.eye(4)[labels]
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    turned = rotated_to_axes(np.ascontiguousarray((rows @ turn).T)).T
+    turned = rotate_to_axes(np.ascontiguousarray((rows @ turn).T)).T
     np.testing.assert_allclose(np.abs(turned @ turned.T), rows @ rows.T, atol=1e-12)
     np.testing.assert_allclose(np.sort(turned, axis=1), np.sort(rows), atol=1e-12)
 
@@ -109,9 +112,9 @@ def test_rotation_is_no_worse_than_its_start(rng):
     # the mean largest entry is what the turns raise
     vectors = rng.normal(size=(3, 100))
     vectors /= np.linalg.norm(vectors, axis=0)
-    turned = rotated_to_axes(vectors)
+    turned = rotate_to_axes(vectors)
     np.testing.assert_allclose(turned.T @ turned, vectors.T @ vectors, atol=1e-12)
-    start = rotation_to_axes(vectors).T @ vectors
+    start = cluster_qr_rotation(vectors).T @ vectors
     assert turned.max(axis=0).mean() >= start.max(axis=0).mean()
 
 
@@ -189,7 +192,7 @@ def test_labels_are_as_good_as_k_means_on_easy_data():
     own = KMeans(3, n_init=10, random_state=0).fit_predict(X)
     # a sample may mislead: lam = 0.2 joins two of them here
     found = [
-        CDSK(3, bandwidth="neighbour", lam="auto", random_state=seed).fit_predict(X)
+        CDSK(3, bandwidth="neighbor", lam="auto", random_state=seed).fit_predict(X)
         for seed in range(5)
     ]
     scores = [adjusted_rand_score(y, labels) for labels in found]
@@ -204,7 +207,7 @@ def test_labels_are_as_good_as_k_means_on_easy_data():
         ({"grid": "abc"}, "Each value of grid must be a number .* got 'abc'"),
         ({"sample": 0}, "sample must be a number > 0 and <= 1; got 0"),
         ({"criterion": "best"}, "criterion must be one of 'entropy', 'paper', 'cut'"),
-        ({"lam": 0.3}, "select_lambda chooses lam and does not take it"),
+        ({"lam": 0.3}, "select_lambda selects lam and does not take it"),
         ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
     ],
 )

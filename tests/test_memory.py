@@ -1,8 +1,8 @@
-"""Fits under a limit of memory end in a result or in a MemoryError in our words.
+"""Fits under a limit of memory end in a result or in an explained MemoryError.
 
 Two libraries end the process themselves where they get no memory: libgomp if it cannot
 start a thread, OpenBLAS if it gets no buffer at its first product. The first is why the
-children have one thread; for the second room is asked before (``take_blas_buffers``),
+children have one thread; for the second ``allocate_blas_buffers`` checks the memory,
 and most children make a first fit of a few points before the limit is set.
 """
 
@@ -72,17 +72,19 @@ else:
 
 
 def outcome(name, n, room, *options):
-    """What a process with ``room`` bytes to grow says, on one line."""
+    """Return the line that a process prints which may grow by ``room`` bytes."""
     child = subprocess.run(
         [sys.executable, "-c", CHILD, name, str(n), str(room), *options],
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert child.returncode == 0, child.stderr
     (line,) = child.stdout.splitlines()
-    assert line == "a result" or " needs " in line, line
+    assert line == "a result" or " needs " in line or "Out of memory while" in line, (
+        line
+    )
     return line
 
 
@@ -105,7 +107,7 @@ def test_little_memory_and_enough(name, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "n"), [("wide", 1000), ("indefinite", 800)])
-def test_room_for_blas_is_asked_before_its_first_product(name, n):
+def test_memory_for_blas_is_checked_before_its_first_product(name, n):
     assert outcome(name, n, 60 * MIB, "cold").startswith("BLAS, at its first product")
     assert outcome(name, n, 512 * MIB, "cold") == "a result"
 
@@ -134,7 +136,7 @@ import numpy as np
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK
-from cdsk._choices import candidates
+from cdsk import _candidates as candidates
 
 warnings.simplefilter("ignore")
 n, d, c, k = map(int, sys.argv[1:])
@@ -156,7 +158,7 @@ def test_a_fit_takes_about_as_much_as_it_asks_for(d, c, k):
         [sys.executable, "-c", PEAK, "30000", str(d), str(c), str(k)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     asked, taken = map(int, child.stdout.split())
     assert 0.8 < taken / asked < 2.0

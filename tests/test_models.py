@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models without pickle: nothing is trusted but our own types, no file runs code."""
+"""Models as skops files: only types of cdsk are trusted, and no file runs code."""
 
 import copy
 import csv
@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import os
+import pickle
 import sys
 import warnings
 import zipfile
@@ -20,8 +21,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsTransformer
 
 from cdsk import CDSK, BlockCDSK
-from cdsk._cli.console import UsageError
-from cdsk._cli.models import TRUSTED, load_model, save_model
+from cdsk.cli._console import UsageError
+from cdsk.cli._models import TRUSTED, load_model, save_model
 
 skops = pytest.importorskip("skops.io")
 
@@ -47,7 +48,7 @@ CASES = {
     "precomputed": (K, {"kernel": "precomputed"}),
     "indefinite": (K, {"kernel": "precomputed", "psd": False}),
     "sparse": (sparse.csr_array(np.where(K > 1e-3, K, 0)), {"kernel": "precomputed"}),
-    "neighbours": (GRAPH, {"kernel": "precomputed_neighbors"}),
+    "neighbors": (GRAPH, {"kernel": "precomputed_neighbors"}),
     "cosine": (POSITIVE, {"metric": "cosine"}),
     "sparse rows": (sparse.csr_matrix(X), {}),
     "lowrank": (X, {"approximation": "lowrank", "bandwidth": 1.0}),
@@ -61,7 +62,7 @@ def fitted(name, weighted=False):
     options = {"n_clusters": 3, "random_state": 0, **options}
     weights = 1 + np.arange(len(X)) % 3 if weighted else None
     with warnings.catch_warnings():
-        # how well these kernels do is not the matter here
+        # warnings about the kernels are tested elsewhere
         warnings.simplefilter("ignore")
         return CDSK(**options).fit(data, sample_weight=weights)
 
@@ -72,8 +73,8 @@ def blocks():
 
 
 @functools.cache
-def types_in(function, *arguments):
-    """What skops does not trust in a model."""
+def find_types(function, *arguments):
+    """Return the types of a model that skops does not trust by default."""
     return set(skops.get_untrusted_types(data=skops.dumps(function(*arguments))))
 
 
@@ -92,22 +93,24 @@ def check_same(again, model, data):
     [(name, False) for name in CASES]
     + [(name, True) for name in ("noise", "bandwidth", "precomputed")],
 )
-def test_every_fit_is_saved_and_holds_no_types_but_ours(name, weighted):
+def test_every_model_contains_only_types_of_cdsk(name, weighted):
     model, (data, _) = fitted(name, weighted), CASES[name]
-    types = types_in(fitted, name, weighted)
+    types = find_types(fitted, name, weighted)
     assert types <= set(TRUSTED)
     check_same(skops.loads(skops.dumps(model), trusted=sorted(types)), model, data)
 
 
 def test_blocks():
-    types = types_in(blocks)
+    types = find_types(blocks)
     assert types <= set(TRUSTED)
     again = skops.loads(skops.dumps(blocks()), trusted=sorted(types))
     check_same(again, blocks(), X)
 
 
-def test_nothing_is_trusted_without_need():
-    needed = types_in(blocks).union(*(types_in(fitted, name, False) for name in CASES))
+def test_every_trusted_type_is_needed():
+    needed = find_types(blocks).union(
+        *(find_types(fitted, name, False) for name in CASES)
+    )
     assert needed == set(TRUSTED)
 
 
@@ -119,13 +122,13 @@ def path(tmp_path):
     return tmp_path / "model.skops"
 
 
-def test_a_file_gives_the_same_model(path):
+def test_round_trip(path):
     model = fitted("noise")
     save_model(model, path)
     check_same(load_model(path), model, X)
 
 
-def test_a_model_that_was_used_is_saved_as_one_that_was_not(path):
+def test_round_trip_after_predictions(path):
     model = copy.deepcopy(fitted("noise"))
     model.predict_proba(X), model.probabilities_, model.transform(X), model.report()
     save_model(model, path)
@@ -141,16 +144,16 @@ def test_a_model_that_was_used_is_saved_as_one_that_was_not(path):
         ("n_clusters", 10**5),
     ],
 )
-def test_numbers_that_do_not_fit_to_each_other(path, name, value):
+def test_inconsistent_arrays(path, name, value):
     model = CDSK(3, bandwidth=1.0, random_state=0).fit(X)
-    object.__setattr__(model._votes, name, value)
+    object.__setattr__(model._predictor.votes, name, value)
     save_model(model, path)
     with pytest.raises(ValueError, match=r"do not fit|shape"):
         load_model(path).predict(X)
 
 
-class Alarm:
-    """Makes a file when it is unpickled."""
+class Canary:
+    """Create a file when unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -159,7 +162,7 @@ class Alarm:
         return open, (str(self.path), "w")
 
 
-def changed(path, change):
+def edit_schema(path, change):
     """Change the schema of a saved model."""
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -171,39 +174,41 @@ def changed(path, change):
             archive.writestr(name, content)
 
 
-def loaders(node):
-    """Every node of a schema that builds something."""
+def iter_loaders(node):
+    """Yield all nodes of a schema that create an object."""
     if isinstance(node, dict):
         if "__loader__" in node:
             yield node
         for value in node.values():
-            yield from loaders(value)
+            yield from iter_loaders(value)
     elif isinstance(node, list):
         for value in node:
-            yield from loaders(value)
+            yield from iter_loaders(value)
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        functools.partial(os.mkdir, "{alarm}"),
+        functools.partial(os.mkdir, "{canary}"),
         os.mkdir,
-        Alarm,
+        Canary,
         csv.Sniffer(),
     ],
     ids=["partial", "function", "type", "object"],
 )
-def test_what_is_not_ours_is_refused_by_name(path, tmp_path, content):
-    alarm = tmp_path / "alarm"
+def test_other_types_are_rejected(path, tmp_path, content):
+    canary = tmp_path / "canary"
     if isinstance(content, functools.partial):
-        content = functools.partial(os.mkdir, str(alarm))
+        content = functools.partial(os.mkdir, str(canary))
     model = CDSK(**fitted("bandwidth").get_params())
     model.__dict__.update(fitted("bandwidth").__dict__)
     model.params_ = {**model.params_, "kernel_params": {"degree": content}}
     skops.dump(model, path)
-    with pytest.raises(UsageError, match=r"expected a model of cdsk alone; got what i"):
+    with pytest.raises(
+        UsageError, match=r"expected only types of cdsk; got untrusted t"
+    ):
         load_model(path)
-    assert not alarm.exists()
+    assert not canary.exists()
 
 
 @pytest.mark.parametrize(
@@ -217,12 +222,12 @@ def test_what_is_not_ours_is_refused_by_name(path, tmp_path, content):
     ],
 )
 def test_forged_schemas_run_nothing(path, tmp_path, loader):
-    """Every node of a good file in turn becomes a call of os.mkdir."""
-    alarm = tmp_path / "alarm"
+    """Replace nodes of a valid file by a call of os.mkdir."""
+    canary = tmp_path / "canary"
     save_model(fitted("bandwidth"), path)
     whole = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
-        n_nodes = len(list(loaders(json.loads(archive.read("schema.json")))))
+        n_nodes = len(list(iter_loaders(json.loads(archive.read("schema.json")))))
     assert n_nodes > 50
     argument = {
         "__class__": "tuple",
@@ -233,7 +238,7 @@ def test_forged_schemas_run_nothing(path, tmp_path, loader):
                 "__class__": "str",
                 "__module__": "builtins",
                 "__loader__": "JsonNode",
-                "content": json.dumps(str(alarm)),
+                "content": json.dumps(str(canary)),
                 "is_json": True,
                 "__id__": 10**15 + 1,
             }
@@ -243,9 +248,9 @@ def test_forged_schemas_run_nothing(path, tmp_path, loader):
 
     def forge(i):
         def change(schema):
-            node = list(loaders(schema))[i]
+            node = list(iter_loaders(schema))[i]
             node["__module__"], node["__class__"] = "os", "mkdir"
-            # a known number would stand for what was read before
+            # a known id would refer to an existing object
             node["__loader__"], node["__id__"] = loader, 10**15 + 2
             node["content"] = node["reduce"] = node["args"] = argument
 
@@ -253,22 +258,20 @@ def test_forged_schemas_run_nothing(path, tmp_path, loader):
 
     for i in range(0, n_nodes, 19):
         path.write_bytes(whole)
-        changed(path, forge(i))
+        edit_schema(path, forge(i))
         with pytest.raises(UsageError):
             load_model(path)
-    assert not alarm.exists()
+    assert not canary.exists()
 
 
-def test_pickles_are_never_opened(path, tmp_path):
-    import pickle
-
-    path.write_bytes(pickle.dumps(Alarm(tmp_path / "alarm")))
+def test_pickles_are_never_loaded(path, tmp_path):
+    path.write_bytes(pickle.dumps(Canary(tmp_path / "canary")))
     with pytest.raises(UsageError, match="got another file"):
         load_model(path)
-    # nor arrays of objects inside
+    # nor object arrays in a skops file
     skops.dump(np.arange(3), path)
     content = io.BytesIO()
-    np.save(content, np.array([Alarm(tmp_path / "alarm")]), allow_pickle=True)
+    np.save(content, np.array([Canary(tmp_path / "canary")]), allow_pickle=True)
     with zipfile.ZipFile(path) as archive:
         schema, (name,) = archive.read("schema.json"), archive.namelist()[:1]
     with zipfile.ZipFile(path, "w") as archive:
@@ -276,10 +279,37 @@ def test_pickles_are_never_opened(path, tmp_path):
         archive.writestr(name, content.getvalue())
     with pytest.raises(UsageError):
         load_model(path)
-    assert not (tmp_path / "alarm").exists()
+    assert not (tmp_path / "canary").exists()
 
 
-def test_what_is_no_model(path):
+def test_pickle_of_an_older_version(cdsk, path, tmp_path):
+    """Modules that have moved are never imported."""
+    np.save(tmp_path / "t.npy", X)
+    # protocol 0: the class cdsk._estimator.CDSK, called without arguments
+    path.write_bytes(b"ccdsk._estimator\nCDSK\n(tR.")
+    with pytest.raises(ModuleNotFoundError):
+        pickle.loads(path.read_bytes())
+    status, out, err = cdsk("predict", path, tmp_path / "t.npy")
+    assert (status, out) == (2, "")
+    assert "got another file. Pickle and joblib files are never loaded." in err
+
+
+def test_skops_file_of_an_older_version(cdsk, path, tmp_path):
+    def rename(schema):
+        for node in iter_loaders(schema):
+            if (node["__module__"], node["__class__"]) == ("cdsk._cdsk", "CDSK"):
+                node["__module__"] = "cdsk._estimator"
+
+    np.save(tmp_path / "t.npy", X)
+    save_model(fitted("bandwidth"), path)
+    edit_schema(path, rename)
+    status, out, err = cdsk("predict", path, tmp_path / "t.npy")
+    assert (status, out) == (2, "")
+    assert "saved by another version of cdsk" in err
+    assert "unknown types cdsk._estimator.CDSK. Fit and save it again." in err
+
+
+def test_other_files_are_rejected(path):
     for content, message in (
         (b"", "got another file"),
         (b"label,weight\n", "got another file"),
@@ -291,24 +321,24 @@ def test_what_is_no_model(path):
         load_model(path.with_name("none"))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a", "b")
-    with pytest.raises(UsageError, match="damaged or of another version"):
+    with pytest.raises(UsageError, match="damaged or was written by another version"):
         load_model(path)
-    rival = KMeans(2, n_init=1).fit(X)
-    for content in ([1, 2], CDSK(3), rival):
+    other = KMeans(2, n_init=1).fit(X)
+    for content in ([1, 2], CDSK(3), other):
         skops.dump(content, path)
         kind = type(content).__name__
-        with pytest.raises(UsageError, match=f"fitted model of cdsk; got a {kind}"):
+        with pytest.raises(UsageError, match=f"fitted model of cdsk; got {kind}"):
             load_model(path)
 
 
-def test_a_model_that_lacks_a_part(cdsk, path, tmp_path):
+def test_incomplete_model(cdsk, path, tmp_path):
     np.save(tmp_path / "t.npy", X)
     model = CDSK(3, random_state=0).fit(X)
-    del model._votes
+    del model._predictor
     skops.dump(model, path)
     status, out, err = cdsk("predict", path, tmp_path / "t.npy")
     assert (status, out) == (2, "")
-    assert "got one that is damaged ('CDSK' object has no attribute '_votes')" in err
+    assert "got a damaged one ('CDSK' object has no attribute '_predictor')" in err
 
 
 # --- commands -----------------------------------------------------------------------
@@ -324,8 +354,8 @@ def write_csv(path, columns):
 def test_save_and_predict(cdsk, path, tmp_path):
     names = [f"row {i}" for i in range(len(X))]
     table, new = tmp_path / "t.csv", tmp_path / "new.csv"
-    write_csv(table, {"a": X[:, 0], "b": X[:, 1], "who": names, "c": X[:, 2]})
-    options = f"cluster {table} -k 3 --noise 0.01 --id who --save {path}"
+    write_csv(table, {"a": X[:, 0], "b": X[:, 1], "name": names, "c": X[:, 2]})
+    options = f"cluster {table} -k 3 --noise 0.01 --id name --save {path}"
     status, labels, _ = cdsk(*options.split())
     assert status == 0
     model = CDSK(3, noise=0.01, random_state=0).fit(X)
@@ -339,7 +369,7 @@ def test_save_and_predict(cdsk, path, tmp_path):
     assert rows[0] == ["id", "label"]
     assert [name for name, _ in rows[1:]] == names
     assert [int(label) for _, label in rows[1:]] == model.predict(Y).tolist()
-    # and in Python, by the names of the columns
+    # the loaded model has the column names
     loaded = load_model(path)
     assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
     assert [int(line.split(",")[1]) for line in labels.splitlines()[1:]] == list(
@@ -361,13 +391,13 @@ def test_predict_rows_without_names(cdsk, path, tmp_path):
     assert "2 features" in err and "3 features" in err
 
 
-def test_predict_refuses(cdsk, path, tmp_path):
+def test_predict_errors(cdsk, path, tmp_path):
     write_csv(tmp_path / "t.csv", dict(zip("abc", X.T, strict=True)))
     cdsk("cluster", tmp_path / "t.csv", "-k", 3, "--save", path)
     write_csv(tmp_path / "new.csv", dict(zip("abd", X.T, strict=True)))
     status, out, err = cdsk("predict", path, tmp_path / "new.csv")
     assert (status, out) == (2, "")
-    assert "expected one column 'c', as the model has; got 0 among" in err
+    assert "expected one column 'c', a feature of the model; got 0 among" in err
     status, _, err = cdsk("predict", path, tmp_path / "t.csv", "-o", path)
     assert status == 2
     assert f"-o {path}: would overwrite {path}." in err
@@ -378,7 +408,7 @@ def test_predict_refuses(cdsk, path, tmp_path):
 
 def test_without_skops(cdsk, path, tmp_path, monkeypatch):
     def fit(*_):
-        raise AssertionError("refused too late")
+        raise AssertionError("expected an error before the fit")
 
     monkeypatch.setattr(CDSK, "fit", fit)
     monkeypatch.setitem(sys.modules, "skops", None)

@@ -8,19 +8,21 @@ from sklearn.datasets import make_blobs, make_moons
 
 from cdsk._graph import (
     aggregate,
-    coarsened,
+    coarsen,
     components,
     product,
-    scaled,
+    scale_entries,
     similarity,
 )
-from cdsk._linalg.multilevel import Multilevel
-from cdsk._steps.embedding import spectral_step
+from cdsk._multilevel import Multilevel
+from cdsk._spectral import spectral_step
 
 
 def random_graph(n, density, seed):
     rng = np.random.RandomState(seed)
-    matrix = sparse.random_array((n, n), density=density, rng=rng, format="csr")
+    matrix = sparse.random_array(
+        (n, n), density=density, random_state=rng, format="csr"
+    )
     matrix = (matrix + matrix.T).tocsr()
     matrix.setdiag(0.0)
     matrix.eliminate_zeros()
@@ -35,7 +37,7 @@ def grid(side):
     return (sparse.kron(path, eye) + sparse.kron(eye, path)).tocsr()
 
 
-def normalised(S):
+def normalized(S):
     degrees = np.asarray(S.sum(axis=1)).ravel()
     root = sparse.diags_array(1.0 / np.sqrt(degrees))
     matrix = (root @ S @ root).tocsr()
@@ -82,7 +84,7 @@ def test_similarity_and_scaling_are_numpys(n_threads):
     values = similarity(*parts(matrix), a, 5.0, n_threads)
     i, j = matrix.tocoo().coords
     np.testing.assert_allclose(values, S[i, j], rtol=1e-14)
-    values = scaled(*parts(matrix), a, n_threads)
+    values = scale_entries(*parts(matrix), a, n_threads)
     np.testing.assert_array_equal(values, (dense * np.outer(a, a))[i, j])
 
 
@@ -125,12 +127,12 @@ def test_groups_hold_together(strength):
             matrix.toarray()[np.ix_(members, members)] > 0
         )
         assert connected_components(sparse.csr_array(inside))[0] == 1
-        # one of them has all its strong neighbours here
+        # one of them has all its strong neighbors here
         complete = [set(np.flatnonzero(strong[i])) <= set(members) for i in members]
         assert any(complete)
 
 
-def test_a_group_is_a_point_with_its_strong_neighbours():
+def test_a_group_is_a_point_with_its_strong_neighbors():
     # a path of six points, the edge in the middle weak
     weights = np.array([1.0, 1.0, 0.1, 1.0, 1.0])
     path = sparse.diags_array([weights, weights], offsets=[-1, 1]).tocsr()
@@ -149,7 +151,7 @@ def test_an_edge_of_zero_joins_nobody():
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("count", [1, 7, 200])
-def test_coarsened_is_a_product_of_three(dtype, count):
+def test_coarsen_is_a_product_of_three(dtype, count):
     matrix = random_graph(200, 0.05, 3)
     rng = np.random.RandomState(0)
     group = rng.randint(-1, count, 200).astype(np.intc)
@@ -158,7 +160,7 @@ def test_coarsened_is_a_product_of_three(dtype, count):
     way = (root[joined], (joined, group[joined]))
     way = sparse.coo_array(way, shape=(200, count)).tocsr()
     how = parts(matrix, dtype), group, root, count
-    found = [coarsened(*how[0], *how[1:], n_threads) for n_threads in (1, 2, 3)]
+    found = [coarsen(*how[0], *how[1:], n_threads) for n_threads in (1, 2, 3)]
     assert found[0][1].dtype == dtype
     between = sparse.csr_array(found[0], shape=(count, count))
     expected = (way.T @ matrix @ way).toarray()
@@ -169,10 +171,10 @@ def test_coarsened_is_a_product_of_three(dtype, count):
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_coarsened_of_nothing_is_nothing():
+def test_coarsen_of_nothing_is_nothing():
     empty, nobody = sparse.csr_array((4, 4)), np.full(4, -1, dtype=np.intc)
     for group, count in ((nobody, 0), (nobody, 2), (nobody + 1, 1)):
-        values, columns, starts = coarsened(*parts(empty), group, np.ones(4), count, 1)
+        values, columns, starts = coarsen(*parts(empty), group, np.ones(4), count, 1)
         assert len(values) == len(columns) == 0
         np.testing.assert_array_equal(starts, np.zeros(count + 1))
 
@@ -180,7 +182,7 @@ def test_coarsened_of_nothing_is_nothing():
 @pytest.mark.parametrize("side", [20, pytest.param(45, marks=pytest.mark.slow)])
 def test_it_is_close_to_the_inverse_on_a_grid(side):
     """M L has eigenvalues between two numbers that hardly depend on the size."""
-    matrix, degrees = normalised(grid(side))
+    matrix, degrees = normalized(grid(side))
     n, shift = len(degrees), 1e-8
     inverse = Multilevel(matrix, degrees, shift, 1)
     assert len(inverse._levels) > 1 or side == 20
@@ -199,14 +201,14 @@ def test_it_is_close_to_the_inverse_on_a_grid(side):
 
 
 def test_isolated_points_do_no_harm():
-    matrix, degrees = normalised(grid(40))
+    matrix, degrees = normalized(grid(40))
     matrix = sparse.block_diag([matrix, np.zeros((3, 3))], format="csr")
     inverse = Multilevel(matrix, np.append(degrees, np.zeros(3)), 1e-8, 1)
     assert np.isfinite(inverse(np.eye(1603)[-5:])).all()
 
 
 def test_the_result_does_not_depend_on_threads():
-    matrix, degrees = normalised(grid(60))
+    matrix, degrees = normalized(grid(60))
     vectors = np.random.RandomState(0).standard_normal((3, 3600))
     one, two = (Multilevel(matrix, degrees, 1e-8, t)(vectors) for t in (1, 2))
     np.testing.assert_array_equal(one, two)
@@ -227,6 +229,6 @@ def test_eigenvalues_are_those_of_lapack(default_kernels, data, which):
         similarity = kernel.similarity(weights, 1.0)
         return spectral_step(similarity, c, np.random.RandomState(0), None, solver)
 
-    found, expected = embed("levels"), embed("dense")
-    assert found.complaint is None
+    found, expected = embed("multilevel"), embed("dense")
+    assert found.convergence_message is None
     np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-9)

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 
 import cdsk
 from cdsk import suggest_n_clusters
-from cdsk._choices.n_clusters import FACTORS, _agreement, _gaps
+from cdsk._model_selection import COUNT_FACTORS, _gaps, _scale_agreement
 
 
 def blobs(n_clusters, size=40, seed=0):
@@ -60,10 +60,10 @@ def choice(touching):
 
 def test_curves(choice):
     assert choice.candidates.tolist() == list(range(2, 20))
-    assert choice.factors == FACTORS
-    assert choice.eigenvalues.shape == (len(FACTORS), 20)
+    assert choice.factors == COUNT_FACTORS
+    assert choice.eigenvalues.shape == (len(COUNT_FACTORS), 20)
     assert (np.diff(choice.eigenvalues, axis=1) <= 1e-12).all()
-    assert choice.gaps.shape == (len(FACTORS), 18)
+    assert choice.gaps.shape == (len(COUNT_FACTORS), 18)
     assert (choice.gaps >= -1e-9).all()
     assert choice.scores == pytest.approx(choice.gaps.mean(axis=0))
     assert choice.agreement.shape == (18,)
@@ -86,11 +86,11 @@ def test_gaps_are_ratios_of_cuts():
     assert _gaps(eigenvalues, np.array([2, 3]), e) == pytest.approx(np.array(expected))
 
 
-def test_agreement_is_that_of_neighbouring_scales():
+def test_agreement_is_that_of_neighboring_scales():
     one, other = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     partitions = [[one, one], [one, other], [one, other]]
     # the index of the crossed pair is -0.5
-    assert _agreement(partitions) == pytest.approx([1.0, (-0.5 + 1.0) / 2])
+    assert _scale_agreement(partitions) == pytest.approx([1.0, (-0.5 + 1.0) / 2])
 
 
 def test_agreement_counts_pairs_of_points_by_their_masses(rng):
@@ -101,9 +101,9 @@ def test_agreement_counts_pairs_of_points_by_their_masses(rng):
     expected = a.sum() * b.sum() / together.sum()
     both = (a * (b > 0)).sum() - expected
     index = both / ((a.sum() + b.sum()) / 2 - expected)
-    found = _agreement([[first], [second]], times.astype(float))
+    found = _scale_agreement([[first], [second]], times.astype(float))
     assert found == pytest.approx([index], rel=1e-12)
-    assert abs(found - _agreement([[first], [second]])) > 1e-3
+    assert abs(found - _scale_agreement([[first], [second]])) > 1e-3
 
 
 def test_weights_are_repetitions(touching):
@@ -124,7 +124,7 @@ def five_blobs(seed=0):
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3])
-def test_a_feature_in_another_unit_is_standardised(unit):
+def test_a_feature_in_another_unit_is_standardized(unit):
     X = five_blobs()
     units = np.array([1.0, 1.0, 1.0, 1.0, unit])
     expected = suggest_n_clusters(X, representation="standardize", random_state=0)
@@ -142,9 +142,9 @@ def test_a_feature_in_another_unit_is_standardised(unit):
 def test_the_wider_gap_decides_where_units_may_differ(seed):
     # another unit: nothing is seen in the data as given
     X = five_blobs(seed) * [1, 1, 1, 1, 30]
-    # one unit, clusters far apart along one feature: standardising joins them
-    centres = 12.0 * np.arange(4)[:, np.newaxis] * [1, 0, 0]
-    Y = make_blobs(400, centers=centres, random_state=seed)[0]
+    # one unit, clusters far apart along one feature: standardizing joins them
+    centers = 12.0 * np.arange(4)[:, np.newaxis] * [1, 0, 0]
+    Y = make_blobs(400, centers=centers, random_state=seed)[0]
     for points, view in ((X, "standardize"), (Y, "raw")):
         found = suggest_n_clusters(points, random_state=0)
         each = {
@@ -200,7 +200,7 @@ def test_same_seed_same_curve(touching, choice):
 def test_candidates_may_come_in_any_form(touching, choice):
     some = suggest_n_clusters(touching, iter([9, 4, np.int32(6), 4]), random_state=0)
     assert some.candidates.tolist() == [4, 6, 9]
-    assert some.eigenvalues.shape == (len(FACTORS), 10)
+    assert some.eigenvalues.shape == (len(COUNT_FACTORS), 10)
     assert some.gaps == pytest.approx(choice.gaps[:, [2, 4, 7]], abs=1e-9)
 
 
@@ -217,7 +217,7 @@ def test_few_far_points_are_no_cluster():
 
 
 def test_more_components_than_candidates():
-    message = "view 'raw' has more components than the largest candidate, 4"
+    message = "'raw' has more connected components .* so 4 clusters are suggested"
     with pytest.warns(UserWarning, match=message) as warned:
         choice = suggest_n_clusters(blobs(9)[:, 1:], range(2, 5), random_state=0)
     assert choice.n_clusters == 4
@@ -226,7 +226,7 @@ def test_more_components_than_candidates():
     # told where the other view decides, too: the first feature has a small spread
     with pytest.warns(UserWarning, match=message):
         suggest_n_clusters(blobs(9), range(2, 5), random_state=0)
-    with pytest.warns(UserWarning, match="candidate, 19") as warned:
+    with pytest.warns(UserWarning, match="so 19 clusters are suggested") as warned:
         cdsk.CDSK("auto", random_state=0).fit(grid_of_blobs(5))
     assert warned[0].filename == __file__
 
@@ -317,11 +317,11 @@ def test_signature():
 @pytest.mark.parametrize(
     "count", [suggest_n_clusters, cdsk.CDSK("auto", representation="raw").fit]
 )
-def test_memory_is_asked_for_before_the_search(rng, monkeypatch, count):
+def test_memory_is_asked_for_before_the_search(rng, monkeypatch, count, limit_memory):
     def no_search(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr("cdsk._choices.n_clusters.Neighbours", no_search)
-    monkeypatch.setattr("cdsk._runtime.available_bytes", lambda: 4_000_000)
-    with pytest.raises(MemoryError, match="A fit of 1,000 points, 20 neighbours"):
+    monkeypatch.setattr("cdsk._model_selection.Neighbors", no_search)
+    limit_memory(1_000_000)
+    with pytest.raises(MemoryError, match="A fit of 1,000 points, 20 neighbors"):
         count(rng.normal(size=(1000, 4)))

@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cdsk import CDSK
-from cdsk._explain import noise as module
-from cdsk._kernels.neighbours import Neighbours
+from cdsk import _voting as module
+from cdsk._neighbors import Neighbors
 from common_checks import not_for_clusterers
 
-K = module.NEIGHBOUR
+K = module.NOISE_NEIGHBOR
 
 # with which a fifth of noise leaves the clusters as they are
 OPTIONS = {"bandwidth": 1.0, "random_state": 0}
@@ -36,7 +36,7 @@ def distances(X, k):
 @pytest.mark.parametrize(("n", "k"), [(16, 12), (200, 12), (2000, 12), (200, 1)])
 def test_law_of_normal_points_is_that_of_drawn_ones(rng, n, k):
     shares = np.array([0.05, 0.1, 0.5, 0.9, 0.99])
-    found = module.normal_quantiles(shares, n, k)
+    found = module.kth_distance_quantiles(shares, n, k)
     drawn = [
         np.log(distances(rng.standard_normal((n, 2)), k)) for _ in range(100_000 // n)
     ]
@@ -49,21 +49,21 @@ def test_law_of_normal_points_is_that_of_drawn_ones(rng, n, k):
 def test_ratio_lies_between_those_of_powers_of_two():
     at = [module.tail_ratio(n, K, 0.01) for n in (64, 90, 128)]
     assert at[0] < at[1] < at[2]
-    law = module.normal_quantiles(0.99 * np.array([0.1, 0.5, 1.0]), 64, K)
+    law = module.kth_distance_quantiles(0.99 * np.array([0.1, 0.5, 1.0]), 64, K)
     assert at[0] == pytest.approx((law[2] - law[1]) / (law[1] - law[0]))
-    # fewer points than neighbours have no law
+    # fewer points than neighbors have no law
     assert module.tail_ratio(3, K, 0.01) == module.tail_ratio(16, K, 0.01)
 
 
-def reference_marks(X, labels, rate, masses):
-    """The rule by rows repeated as often as their masses, a point at a time."""
+def reference_marks(X, labels, rate, multiplicity):
+    """The rule by rows repeated as often as their multiplicity, a point at a time."""
     t = np.log(distances(X, min(K, len(X) - 1)))
     clusters = range(labels.max() + 1)
 
     def quantile(values, share):
         return np.quantile(values, share, method="inverted_cdf")
 
-    copies = [np.repeat(t[labels == y], masses[labels == y]) for y in clusters]
+    copies = [np.repeat(t[labels == y], multiplicity[labels == y]) for y in clusters]
     threshold = [quantile(values, 0.5) for values in copies]
     least = np.log(special.gammaincinv(K, 0.5) / special.gammaincinv(K, 0.1))
     kept = None
@@ -94,13 +94,13 @@ def test_rule_equals_its_definition(rng, rate, n_features):
     )
     X = np.concatenate([X, rng.uniform(-40, 40, (40, n_features))])
     labels = np.append(labels, rng.integers(0, 3, 40))
-    masses = rng.integers(1, 4, len(X))
-    neighbours = Neighbours(X, K, rank=K)
-    for m in (masses, np.ones_like(masses)):
+    multiplicity = rng.integers(1, 4, len(X))
+    neighbors = Neighbors(X, K, scale_neighbor=K)
+    for m in (multiplicity, np.ones_like(multiplicity)):
         given = None if (m == 1).all() else m.astype(float)
-        rule = module.find_noise(neighbours, labels, rate, given)
+        rule = module.fit_noise_rule(neighbors, labels, rate, given)
         expected = reference_marks(X, labels, rate, m)
-        np.testing.assert_array_equal(rule.marks(), expected)
+        np.testing.assert_array_equal(rule.is_noise(), expected)
         assert expected.any()
         for y in range(3):
             kept = ~expected[labels == y]
@@ -108,32 +108,32 @@ def test_rule_equals_its_definition(rng, rate, n_features):
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.05])
-def test_of_a_normal_cluster_the_rate_is_marked(rng, rate):
+def test_false_alarm_rate_of_a_normal_cluster(rng, rate):
     share, labels = [], np.zeros(5000, dtype=int)
     for _ in range(10):
         X = rng.standard_normal((5000, 2))
-        rule = module.find_noise(Neighbours(X, K, rank=K), labels, rate)
-        share.append(rule.marks().mean())
+        rule = module.fit_noise_rule(Neighbors(X, K, scale_neighbor=K), labels, rate)
+        share.append(rule.is_noise().mean())
     # less by what the spread is enlarged for caution
     assert 0.65 * rate < np.mean(share) < 1.1 * rate
 
 
 @pytest.mark.parametrize(("n", "n_clusters"), [(25, 10), (50, 5), (100, 1)])
-def test_of_small_normal_clusters_not_much_more_is_marked(rng, n, n_clusters):
+def test_false_alarm_rate_of_small_normal_clusters(rng, n, n_clusters):
     labels = np.repeat(np.arange(n_clusters), n)
     share = []
     for _ in range(60):
         X = rng.standard_normal((len(labels), 2)) + 100.0 * labels[:, np.newaxis]
-        rule = module.find_noise(Neighbours(X, K, rank=K), labels, 0.01)
-        share.append(rule.marks().mean())
+        rule = module.fit_noise_rule(Neighbors(X, K, scale_neighbor=K), labels, 0.01)
+        share.append(rule.is_noise().mean())
     assert np.mean(share) < 0.03
 
 
-def test_what_is_more_even_than_chance_has_no_noise():
+def test_regular_grid_has_no_noise():
     grid = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1, 2)
     labels = np.zeros(len(grid), dtype=int)
-    rule = module.find_noise(Neighbours(grid, K, rank=K), labels, 0.01)
-    assert not rule.marks().any()
+    rule = module.fit_noise_rule(Neighbors(grid, K, scale_neighbor=K), labels, 0.01)
+    assert not rule.is_noise().any()
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_noise_is_found_and_little_else(fitted, noisy):
     assert (fitted.labels_[~found] == fitted.clusters_[~found]).all()
 
 
-def test_all_but_the_labels_is_that_of_a_fit_without(fitted, noisy):
+def test_noise_changes_labels_only(fitted, noisy):
     X, _ = noisy
     plain = CDSK(3, **OPTIONS).fit(X)
     assert plain.noise_ is None
@@ -179,14 +179,14 @@ def test_all_but_the_labels_is_that_of_a_fit_without(fitted, noisy):
     np.testing.assert_array_equal(off.labels_, plain.labels_)
 
 
-def test_new_points_are_judged_by_the_same_thresholds(fitted, noisy):
+def test_new_points_have_the_same_thresholds(fitted, noisy):
     X, _ = noisy
     rng = np.random.default_rng(1)
     new = rng.uniform(-9, 18, (300, 2))
     plain = CDSK(3, **OPTIONS).fit(X).predict(new)
     distance, nearest = KDTree(X).query(new, K)
-    theirs = fitted.clusters_[nearest[:, 0]]
-    far = distance[:, -1] > fitted.noise_.thresholds[theirs]
+    nearest_clusters = fitted.clusters_[nearest[:, 0]]
+    far = distance[:, -1] > fitted.noise_.thresholds[nearest_clusters]
     assert 0 < far.sum() < len(far)
     expected = np.where(far, -1, plain)
     np.testing.assert_array_equal(fitted.predict(new), expected)
@@ -194,7 +194,7 @@ def test_new_points_are_judged_by_the_same_thresholds(fitted, noisy):
     np.testing.assert_array_equal(copied.predict(new), expected)
 
 
-def test_old_points_asked_as_new_ones_are_noise_as_before(fitted, noisy):
+def test_training_points_as_new_points_are_noise_as_in_the_fit(fitted, noisy):
     X, _ = noisy
     table = load_breast_cancer().data
     how = {"representation": "standardize", "random_state": 0}
@@ -208,7 +208,7 @@ def test_old_points_asked_as_new_ones_are_noise_as_before(fitted, noisy):
         np.testing.assert_array_equal(found[same], model.labels_[same])
 
 
-def test_a_point_without_votes_that_is_noise_took_no_label(recwarn):
+def test_noise_without_votes_does_not_warn(recwarn):
     X, _ = make_blobs(60, centers=[[0, 0], [9, 0]], random_state=0)
 
     def kernel(A, B):
@@ -248,13 +248,13 @@ def test_a_weight_is_a_number_of_rows(noisy):
 )
 # some checks fit a few copies of one point
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-def test_few_or_equal_points_are_no_noise(X):
+def test_few_or_equal_points_are_not_noise(X):
     model = CDSK(2, bandwidth=1.0, noise=0.05, random_state=0).fit(X)
     assert (model.labels_ >= 0).all()
     assert (model.predict(X) >= 0).all()
 
 
-def test_same_marks_for_any_number_of_threads(noisy):
+def test_number_of_threads_changes_nothing(noisy):
     X, _ = noisy
     one, two = (CDSK(3, noise=0.01, **OPTIONS, n_threads=n).fit(X) for n in (1, 2))
     np.testing.assert_array_equal(one.noise_.thresholds, two.noise_.thresholds)
@@ -287,14 +287,14 @@ def test_a_rate_is_a_number_up_to_a_half(noise):
 
 @pytest.mark.parametrize("kernel", ["precomputed", "precomputed_neighbors"])
 def test_noise_needs_points(kernel):
-    with pytest.raises(ValueError, match="noise needs points; expected None for ker"):
+    with pytest.raises(ValueError, match=r"noise=0\.01 needs points; expected"):
         CDSK(2, kernel=kernel, noise=0.01).fit(np.eye(4))
 
 
-def test_report_tells_of_noise(fitted, noisy):
+def test_report_shows_noise(fitted, noisy):
     count = np.sum(fitted.labels_ < 0)
     text = " ".join(str(fitted.report()).split())
-    assert f"{count} of 480 points ({count / 480:.1%}) are noise, label -1" in text
+    assert f"{count} of 480 points ({count / 480:.1%}) are noise (label -1)" in text
     thresholds = fitted.noise_.thresholds
-    assert f"than {thresholds.min():.3g} to {thresholds.max():.3g}, by cluster" in text
+    assert f"above {thresholds.min():.3g} to {thresholds.max():.3g}" in text
     assert "are noise" not in str(CDSK(3, **OPTIONS).fit(noisy[0]).report())

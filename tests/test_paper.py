@@ -3,14 +3,13 @@
 import csv
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -140,7 +139,7 @@ class Counted(AffinityBaseline):
         self.n_clusters, self.random_state = n_clusters, random_state
         self.assign_labels, self.n_init = "kmeans", 3
 
-    def _affinity_of(self, X, rng):
+    def _compute_affinity(self, X, rng):
         type(self).made += 1
         return np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 40)
 
@@ -165,7 +164,7 @@ def test_an_affinity_is_made_once_unless_it_is_random(data, kind, made, whole):
 
 # of scikit-learn, where clusters are far apart
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
-def test_the_neighbour_graph_of_scikit_learn_is_made_once(data, monkeypatch):
+def test_the_neighbor_graph_of_scikit_learn_is_made_once(data, monkeypatch):
     X, _ = sets.load(data, "ionosphere", "paper")
     make = partial(METHODS["knn"].make, 3, len(X), "paper")
     calls, real = [], methods.SpectralClustering.fit
@@ -224,77 +223,94 @@ def test_a_run_records_every_fit_and_makes_its_tables(data, tmp_path, capfd):
     capfd.readouterr()
 
 
-def gone(pid):
-    """Whether a process has ended; one that is only not waited for has."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
-    except FileNotFoundError:
-        return True
+@pytest.fixture
+def processes(monkeypatch):
+    """The processes that a run starts."""
+    started = []
+    monkeypatch.setattr(runs, "subprocess", SimpleNamespace(**vars(subprocess)))
+
+    def start(*args, **options):
+        started.append(subprocess.Popen(*args, **options))
+        return started[-1]
+
+    monkeypatch.setattr(runs.subprocess, "Popen", start)
+    return started
 
 
-def children(pid):
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-def stopped(how, data, out, n_repeats):
-    """Start a run, stop it after a few fits; the command, and what it said."""
-    asked = ["--data", str(data), "--out", str(out), "--repeats", str(n_repeats)]
-    asked += ["--sets", "ionosphere", "--methods", "cdsk-uniform"]
-    command = [sys.executable, "-m", "benchmarks.paper", *asked]
-    path = out / "paper-paper.jsonl"
-    process = subprocess.Popen(command, cwd=TOP, stderr=subprocess.PIPE)
-    try:
-        while not (path.exists() and path.read_text("utf-8").count("\n") > 2):
-            assert process.poll() is None
-            time.sleep(0.005)
-        (child,) = children(process.pid)
-    finally:
-        os.kill(process.pid, how)
-    sent = time.monotonic()
-    said = process.communicate()[1].decode()
-    while not gone(child):
-        assert time.monotonic() - sent < 2
-        time.sleep(0.01)
-    assert 2 < path.read_text("utf-8").count("\n") < n_repeats
-    return asked, said
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_was(data, tmp_path, capfd):
-    asked, _ = stopped(signal.SIGKILL, data, tmp_path, 12)
-    path = tmp_path / "paper-paper.jsonl"
-    *before, last = path.read_text("utf-8").splitlines()
-    # the last line cut short: that seed is measured again
-    path.write_text("\n".join([*before, last[:-30]]), "utf-8")
-    paper.main(asked)
-    after = path.read_text("utf-8").splitlines()
-    assert after[: len(before)] == before
-    assert after.pop(len(before)) == last[:-30]
-    assert [json.loads(line)["seed"] for line in after] == list(range(12))
+def test_ctrl_c_stops_a_run_and_what_it_started(
+    data, tmp_path, processes, interrupt_call, capfd
+):
+    asked = ["--sets", "ionosphere", "--methods", "kmeans", "cdsk-uniform"]
+    # after the second record, of more than the pipe holds
+    interrupt_call("benchmarks.paper.run._Progress.add", 2)
+    with pytest.raises(SystemExit, match=r"^Stopped\. The same command goes on from h"):
+        run(data, tmp_path, *asked, "--jobs", "2", repeats=1000)
+    assert len(lines(tmp_path)) == 2
+    assert len(processes) == 2
+    for process in processes:
+        assert process.returncode == -signal.SIGKILL
+        assert process.stdin.closed and process.stdout.closed
     capfd.readouterr()
 
 
-@pytest.mark.slow
-def test_ctrl_c_stops_a_run_and_what_it_started(data, tmp_path):
-    _, said = stopped(signal.SIGINT, data, tmp_path, 1000)
-    assert "Stopped. The same command goes on from here." in said
-    assert "Traceback" not in said
+def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, capfd):
+    asked = ["--sets", "ionosphere", "--methods", "kmeans"]
+    with pytest.MonkeyPatch.context() as patch:
+        add, added = runs._Progress.add, []
+
+        def stop(progress, work):
+            add(progress, work)
+            added.append(work)
+            if len(added) == 3:
+                raise KeyboardInterrupt
+
+        patch.setattr(runs._Progress, "add", stop)
+        with pytest.raises(SystemExit):
+            run(data, tmp_path, *asked, repeats=5)
+    path = tmp_path / "paper-paper.jsonl"
+    *before, last = path.read_text("utf-8").splitlines()
+    assert len(before) == 2
+    # the last line cut short, as by a kill: that seed is measured again
+    path.write_text("\n".join([*before, last[:-30]]), "utf-8")
+    run(data, tmp_path, *asked, repeats=5)
+    after = path.read_text("utf-8").splitlines()
+    assert after[: len(before)] == before
+    assert after.pop(len(before)) == last[:-30]
+    assert [json.loads(line)["seed"] for line in after] == list(range(5))
+    capfd.readouterr()
+
+
+def test_a_process_ends_with_the_one_that_started_it(data):
+    # more records than the pipe holds, so that it cannot end by itself
+    asked = ["ionosphere", "cdsk-uniform", "paper", list(range(1000)), str(data), None]
+    command = [sys.executable, "-m", "benchmarks.paper.side", json.dumps(asked)]
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=TOP, start_new_session=True, **options) as child:
+        try:
+            for _ in range(3):  # the size of the set, and two records
+                assert child.stdout.readline()
+            # as the system does when the other process is gone
+            child.stdin.close()
+            assert child.wait(timeout=600) == -signal.SIGKILL
+        finally:
+            child.kill()
 
 
 def test_what_takes_too_long_is_recorded_and_tried_again_with_more_time(
     data, tmp_path, capfd
 ):
     asked = ["--sets", "umist", "--methods", "cdsk"]
-    run(data, tmp_path, *asked, "--budget", "0.001")
+    # no fit is as fast as that
+    run(data, tmp_path, *asked, "--budget", "1e-9")
     assert [record["status"] for record in lines(tmp_path)] == ["timeout"] * 2
     text = (tmp_path / "paper-paper.md").read_text("utf-8")
     assert "| timeout / .67(.80) |" in text
-    assert "UMIST Face, CDSK: did not end in 0.001 s (2 of 2 seeds)." in text
+    assert "UMIST Face, CDSK: did not end in 1e-09 s (2 of 2 seeds)." in text
     known = read(tmp_path / "paper-paper.jsonl")
 
     def left(**changed):
         given = {"data": data, "sets": ["umist"], "methods": ["cdsk"], "repeats": 2}
-        given |= {"redo": None, "budget": 0.001, "sample": 10}
+        given |= {"redo": None, "budget": 1e-9, "sample": 10}
         return tasks(type("Options", (), given | changed), known)
 
     assert left() == []
@@ -304,23 +320,45 @@ def test_what_takes_too_long_is_recorded_and_tried_again_with_more_time(
     capfd.readouterr()
 
 
-def test_progress_is_told_with_the_time_left(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("after", "statuses"),
+    [(0.0, []), (300.0, []), (300.1, ["timeout"] * 2)],
+)
+def test_a_process_that_says_nothing_is_stopped_in_time(
+    data, monkeypatch, clock, after, statuses
+):
+    monkeypatch.setattr(runs, "time", clock)
+    task = Task("ionosphere", "kmeans", None, 150, (0, 1))
+    options = SimpleNamespace(budget=2.0, mode="paper", data=data)
+    side = runs._Side(task, options)
+    try:
+        clock.now = after
+        found = list(side.found(ready=False))
+        assert [record["status"] for record in found] == statuses
+        assert [record["budget"] for record in found] == [2.0] * len(statuses)
+        assert side.ended == bool(statuses)
+    finally:
+        side.stop()
+
+
+def test_progress_is_told_with_the_time_left(monkeypatch, clock, capsys):
     task = Task("umist", "cdsk", None, 30, (0, 1, 2))
     # with tqdm and without
     for module in ({}, {"tqdm": None}):
         with monkeypatch.context() as patch:
-            patch.setattr(runs, "_PAUSE", 0.0)
+            patch.setattr(runs, "time", clock)
             for name in module:
                 patch.setitem(sys.modules, name, None)
             progress = runs._Progress(3 * task.work)
+            clock.now += 10.0
             progress.show([task])
             progress.add(task.work)
-            time.sleep(0.01)
+            clock.now += 10.0
             progress.show([task])
             progress.close()
             said = capsys.readouterr().err
         assert "0%" in said and "33%" in said
-        assert "about 0 s left; cdsk on umist" in said
+        assert "about 40 s left; cdsk on umist" in said
 
 
 def test_two_runs_cannot_write_to_one_file(tmp_path):

@@ -5,10 +5,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import reference
-from cdsk._choices.partition import choose, cohesive_agreement
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph
+from cdsk._model_selection import cohesive_agreement, select_partition
+from cdsk._neighbors import Neighbors
+from cdsk._operators.dense import DenseKernel
+from cdsk._operators.sparse import NeighborGraph
 
 N = 120
 THIRDS = np.arange(N) // 40
@@ -30,14 +30,14 @@ def outliers(*points):
     return labels
 
 
-def chosen(partitions, n_clusters=3, neighbourhood=None):
+def chosen(partitions, n_clusters=3, neighborhood=None):
     names = [str(i) for i in range(len(partitions))]
-    return choose(names, partitions, n_clusters, neighbourhood)
+    return select_partition(names, partitions, n_clusters, neighborhood)
 
 
 def graph_of(X, k=20):
-    """The kernel that is 1 for neighbours, and the same as an array."""
-    kernel = NeighbourGraph(Neighbours(X, k)).indicator(1)
+    """The kernel that is 1 for neighbors, and the same as an array."""
+    kernel = NeighborGraph(Neighbors(X, k)).indicator(1)
     return kernel, kernel.matrix.toarray()
 
 
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_definition(rng):
 
 
 @pytest.mark.parametrize("k", [2, 7])
-def test_scores_with_neighbours_are_those_of_the_definition(rng, k):
+def test_scores_with_neighbors_are_those_of_the_definition(rng, k):
     X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(8, 1, size=(10, 2))])
     partitions = [rng.integers(0, c, size=50) for c in (2, 3)]
     partitions += [(np.arange(50) >= i).astype(int) for i in (25, 38, 40, 48)]
@@ -87,10 +87,10 @@ def test_cohesion_of_what_is_known_by_hand(rng):
 
 
 def test_copies_of_a_point_are_inside():
-    # one heap of copies far away, whose neighbours are all in the other cluster
+    # one heap of copies far away, whose neighbors are all in the other cluster
     X = np.append(np.arange(300.0), 1000.0)[:, np.newaxis]
-    masses = np.append(np.ones(300), 50.0)
-    kernel = NeighbourGraph(Neighbours(X, 2), masses).indicator(1)
+    multiplicity = np.append(np.ones(300), 50.0)
+    kernel = NeighborGraph(Neighbors(X, 2), multiplicity).indicator(1)
     labels = np.append(np.zeros(300, dtype=int), 1)
     (held,) = chosen([labels], 2, kernel).cohesion
     (alone,) = chosen([labels], 2, graph_of(X, 2)[0]).cohesion
@@ -197,6 +197,6 @@ def test_clusters_left_empty_count_as_imbalance():
 def test_agreement_is_scikit_learns_adjusted_rand_index(seed):
     rng = np.random.RandomState(seed)
     partitions = [rng.randint(c, size=50) for c in (1, 2, 5, 50)]
-    agreement = choose("abcd", partitions, 50).agreement
+    agreement = select_partition("abcd", partitions, 50).agreement
     expected = [[adjusted_rand_score(a, b) for b in partitions] for a in partitions]
     np.testing.assert_allclose(agreement, expected, atol=1e-14)

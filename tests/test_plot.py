@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures: what is drawn where, read back from matplotlib."""
+"""Plots: positions, colors and labels, read back from matplotlib."""
 
 import copy
 import dataclasses
@@ -14,8 +14,12 @@ from sklearn.datasets import load_wine, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
 from cdsk import CDSK, BlockCDSK, plot
-from cdsk._explain.places import direction_shares, mean_directions, polygon
 from cdsk.plot import _choice, _common, _files, _scatter, _similarity
+from cdsk.report._layout import (
+    arrange_corners,
+    compute_mean_directions,
+    compute_proportions,
+)
 
 pytest.importorskip("matplotlib")
 
@@ -44,31 +48,31 @@ def fitted():
     return model, X
 
 
-def test_rings_without_weight_and_discs_by_weight(fitted, ax):
+def test_rings_for_zero_weight_and_disks_otherwise(fitted, ax):
     model, X = fitted
     assert plot.scatter(model, X, ax=ax, title="Blobs") is ax
-    rings, discs = ax.collections
+    rings, disks = ax.collections
     order = model.support_[np.argsort(model.weights_[model.support_], kind="stable")]
 
     np.testing.assert_array_equal(rings.get_offsets(), X[model.weights_ == 0])
     assert len(rings.get_facecolors()) == 0
-    np.testing.assert_array_equal(discs.get_offsets(), X[order])
-    for values in (discs.get_sizes(), discs.get_facecolors()[:, 3]):
+    np.testing.assert_array_equal(disks.get_offsets(), X[order])
+    for values in (disks.get_sizes(), disks.get_facecolors()[:, 3]):
         assert (np.diff(values) >= 0).all()
         assert values[0] < values[-1]
-    assert rings.get_sizes().max() < discs.get_sizes().max()
+    assert rings.get_sizes().max() < disks.get_sizes().max()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("feature 1", "feature 2")
     assert ax.get_title() == "Blobs"
 
 
-def test_one_colour_per_cluster(fitted, ax):
+def test_one_color_per_cluster(fitted, ax):
     model, X = fitted
     plot.scatter(model, X, ax=ax)
-    rings, discs = ax.collections
+    rings, disks = ax.collections
     order = model.support_[np.argsort(model.weights_[model.support_], kind="stable")]
-    palette = to_rgba_array(_common.COLOURS)[:, :3]
+    palette = to_rgba_array(_common.COLORS)[:, :3]
     np.testing.assert_allclose(
-        discs.get_facecolors()[:, :3], palette[model.labels_[order]]
+        disks.get_facecolors()[:, :3], palette[model.labels_[order]]
     )
     empty = model.weights_ == 0
     np.testing.assert_allclose(
@@ -77,17 +81,17 @@ def test_one_colour_per_cluster(fitted, ax):
 
 
 @pytest.mark.parametrize("n_clusters", [2, 10, 11, 20, 21, 60])
-def test_colours_differ(n_clusters):
-    colours = _common.palette(n_clusters)
-    assert colours.shape == (n_clusters, 4)
-    assert len(np.unique(colours, axis=0)) == n_clusters
+def test_colors_differ(n_clusters):
+    colors = _common.make_palette(n_clusters)
+    assert colors.shape == (n_clusters, 4)
+    assert len(np.unique(colors, axis=0)) == n_clusters
 
 
-def test_principal_components_say_so(ax):
+def test_axis_labels_of_principal_components(ax):
     X = blobs(5)
     plot.scatter(CDSK(3, random_state=0).fit(X), X, ax=ax)
-    centred = X - X.mean(axis=0)
-    share = np.linalg.svd(centred, compute_uv=False)[:2] ** 2 / (centred**2).sum()
+    centered = X - X.mean(axis=0)
+    share = np.linalg.svd(centered, compute_uv=False)[:2] ** 2 / (centered**2).sum()
     expected = [
         f"principal component {j} ({s:.0%} of the variance)"
         for j, s in enumerate(share, start=1)
@@ -96,43 +100,42 @@ def test_principal_components_say_so(ax):
 
 
 @pytest.mark.parametrize("view", ["standardize", "normal_scores"])
-def test_points_are_drawn_as_they_were_represented(ax, view):
+def test_points_are_plotted_in_their_representation(ax, view):
     X = blobs(5) * [1, 10, 100, 1, 1]
     model = CDSK(3, representation=view, random_state=0).fit(X)
     plot.scatter(model, X, ax=ax)
     Z = model.representation_.transform(X)
     left, values, _ = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)
-    words = {"standardize": "standardised", "normal_scores": "as normal scores"}
+    suffix = {"standardize": "standardized", "normal_scores": "normal scores"}
     for j, label in enumerate([ax.get_xlabel(), ax.get_ylabel()]):
-        share = values[j] ** 2 / np.sum(values**2)
-        assert label == f"principal component {j + 1} ({share:.0%}, {words[view]})"
-        drawn = np.concatenate([c.get_offsets()[:, j] for c in ax.collections])
+        ratio = values[j] ** 2 / np.sum(values**2)
+        assert label == f"principal component {j + 1} ({ratio:.0%}, {suffix[view]})"
+        plotted = np.concatenate([c.get_offsets()[:, j] for c in ax.collections])
         expected = np.abs(left[:, j] * values[j])
-        np.testing.assert_allclose(np.sort(np.abs(drawn)), np.sort(expected))
+        np.testing.assert_allclose(np.sort(np.abs(plotted)), np.sort(expected))
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
-def test_whitened_points_are_drawn_by_their_own_components(ax, m):
+def test_whitened_points_are_plotted_by_their_first_components(ax, m):
     X = blobs(5)
-    how = {"representation": "whiten", "n_components": m}
-    model = CDSK(3, random_state=0, **how).fit(X)
+    model = CDSK(3, representation="whiten", n_components=m, random_state=0).fit(X)
     plot.scatter(model, X, ax=ax)
     Z = model.representation_.transform(X)
     expected = np.column_stack([Z[:, 0], Z[:, 1] if m > 1 else model.weights_])
-    drawn = np.concatenate([c.get_offsets() for c in ax.collections])
-    np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(expected, axis=0))
+    plotted = np.concatenate([c.get_offsets() for c in ax.collections])
+    np.testing.assert_array_equal(np.sort(plotted, axis=0), np.sort(expected, axis=0))
     second = "whitened principal component 2" if m > 1 else "weight"
     labels = [ax.get_xlabel(), ax.get_ylabel()]
     assert labels == ["whitened principal component 1", second]
 
 
-def test_planar_points_stay_in_their_own_coordinates(ax):
+def test_two_features_are_not_transformed(ax):
     X = blobs(2) * [1.0, 50.0]
     model = CDSK(3, random_state=0).fit(X)
     assert model.representation_.view == "standardize"
     plot.scatter(model, X, ax=ax)
-    drawn = np.concatenate([c.get_offsets() for c in ax.collections])
-    np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(X, axis=0))
+    plotted = np.concatenate([c.get_offsets() for c in ax.collections])
+    np.testing.assert_array_equal(np.sort(plotted, axis=0), np.sort(X, axis=0))
     assert ax.get_xlabel() == "feature 1"
 
 
@@ -146,7 +149,7 @@ def test_one_feature_against_the_weights(ax):
     np.testing.assert_array_equal(np.sort(offsets, axis=0), np.sort(expected, axis=0))
 
 
-def test_names_of_the_features(ax):
+def test_feature_names(ax):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(blobs(2), columns=["length", "width"])
     plot.scatter(CDSK(3, random_state=0).fit(X), X, ax=ax)
@@ -162,27 +165,27 @@ def test_other_clusterers_and_precomputed_kernels(ax):
     plot.scatter(model, X, ax=ax)
 
 
-def test_noise_is_grey(fitted):
+def test_noise_is_gray(fitted):
     X = fitted[1]
     model = CDSK(3, noise=0.05, random_state=0).fit(X)
     assert -1 in model.labels_
     palette = np.append(
-        _common.palette(3)[:, :3], to_rgba_array(_common.GREY)[:, :3], axis=0
+        _common.make_palette(3)[:, :3], to_rgba_array(_common.GRAY)[:, :3], axis=0
     )
     order = model.support_[np.argsort(model.weights_[model.support_], kind="stable")]
     empty = model.weights_ == 0
     for draw in (plot.scatter, lambda model, _, ax: plot.embedding(model, ax=ax)):
         ax = Figure().add_subplot()
         draw(model, X, ax=ax)
-        rings, discs = ax.collections
+        rings, disks = ax.collections
         np.testing.assert_allclose(
-            discs.get_facecolors()[:, :3], palette[model.labels_[order]]
+            disks.get_facecolors()[:, :3], palette[model.labels_[order]]
         )
         np.testing.assert_allclose(
             rings.get_edgecolors()[:, :3], palette[model.labels_[empty]]
         )
     plot.overview(model, X)
-    # of another model all points may be noise
+    # all points of another model may be noise
     ax = Figure().add_subplot()
     plot.scatter(DBSCAN(eps=1e-9).fit(X), X, ax=ax)
     np.testing.assert_allclose(
@@ -198,12 +201,12 @@ def test_boundaries_lie_between_the_clusters(ax):
     plot.scatter(model, X, ax=ax, boundaries=True)
     lines = [path for c in ax.collections[2:] for path in c.get_paths()]
     vertices = np.concatenate([path.vertices for path in lines])
-    width = np.diff(ax.get_xlim())[0] / _scatter._GRID
+    width = np.diff(ax.get_xlim())[0] / _scatter._GRID_SIZE
     assert len(vertices) > 100
     assert np.abs(vertices[:, 0]).max() < width
 
 
-def test_boundaries_need_two_features_and_votes(ax):
+def test_boundaries_require_two_features_and_votes(ax):
     X = blobs(5)
     with pytest.raises(ValueError, match="2 features; got CDSK of 5 features"):
         plot.scatter(CDSK(3, random_state=0).fit(X), X, ax=ax, boundaries=True)
@@ -217,7 +220,7 @@ def test_boundaries_need_two_features_and_votes(ax):
 
 
 @pytest.mark.parametrize("shape", [(5, 2), (110,), (110, 0)])
-def test_wrong_points(fitted, ax, shape):
+def test_invalid_shape(fitted, ax, shape):
     model, _ = fitted
     with pytest.raises(ValueError, match=r"shape \(110, n_features\); got shape \("):
         plot.scatter(model, np.zeros(shape), ax=ax)
@@ -231,13 +234,13 @@ def test_current_axes_by_default(fitted, monkeypatch):
     pyplot.close(figure)
 
 
-@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
-def test_saved_pictures(fitted, tmp_path, ending):
-    path = tmp_path / f"picture.{ending}"
-    _files.check_picture(path)
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_image_files(fitted, tmp_path, suffix):
+    path = tmp_path / f"plot.{suffix}"
+    _files.check_image_path(path)
     _files.save_scatter(*fitted, path, ["length", "width"])
     assert path.stat().st_size > 1000
-    if ending == "svg":
+    if suffix == "svg":
         text = path.read_text()
         assert "length" in text and "width" in text
 
@@ -248,9 +251,9 @@ def test_without_matplotlib(fitted, monkeypatch):
         plot.scatter(*fitted)
 
 
-# --- pictures of a fit --------------------------------------------------------------
+# --- plots of a fit -----------------------------------------------------------------
 
-PICTURES = [
+PLOTS = [
     plot.embedding,
     plot.similarity,
     plot.margins,
@@ -261,7 +264,7 @@ PICTURES = [
 
 @pytest.fixture(scope="module", params=["points", "kernel", "many"])
 def explained(request):
-    """A model and what it was fitted to."""
+    """A fitted model and its training data."""
     X = blobs(2)
     if request.param == "points":
         return CDSK(3, random_state=0).fit(X), X
@@ -269,29 +272,29 @@ def explained(request):
         K = np.exp(-np.square(X[:, np.newaxis] - X).sum(axis=-1))
         return CDSK(3, kernel="precomputed", random_state=0).fit(K), K
     X, _ = make_blobs(390, 4, centers=80, cluster_std=0.5, random_state=0)
-    # one kernel and no rounds: so many eigenvectors take time
+    # one kernel and no iterations: 80 eigenvectors take time
     return CDSK(80, bandwidth="local", max_iter=0, random_state=0).fit(X), X
 
 
-def colours_of(model):
-    return _common.palette(model.labels_.max() + 1)
+def get_colors(model):
+    return _common.make_palette(model.labels_.max() + 1)
 
 
-def all_offsets(ax):
-    """Places of the points and the colours at them, in the order of the places."""
-    places = np.concatenate([c.get_offsets() for c in ax.collections])
-    rings, discs = ax.collections
-    colours = np.concatenate([rings.get_edgecolors(), discs.get_facecolors()])[:, :3]
-    order = np.lexsort(places.T)
-    return places[order], colours[order]
+def get_points(ax):
+    """Return the positions and colors of the points, sorted by position."""
+    positions = np.concatenate([c.get_offsets() for c in ax.collections])
+    rings, disks = ax.collections
+    colors = np.concatenate([rings.get_edgecolors(), disks.get_facecolors()])[:, :3]
+    order = np.lexsort(positions.T)
+    return positions[order], colors[order]
 
 
-def test_axes_are_returned_and_pyplot_is_left_alone(explained, ax):
+def test_axes_are_returned_and_pyplot_is_not_used(explained, ax):
     from matplotlib import pyplot, rcParams
 
     model, X = explained
     before = dict(rcParams)
-    for draw in PICTURES:
+    for draw in PLOTS:
         ax = Figure().add_subplot()
         options = {"X": X} if draw is plot.similarity else {}
         assert draw(model, ax=ax, title="A title", **options) is ax
@@ -301,8 +304,8 @@ def test_axes_are_returned_and_pyplot_is_left_alone(explained, ax):
     assert dict(rcParams) == before
 
 
-@pytest.mark.parametrize("draw", [*PICTURES, plot.scatter, plot.overview])
-def test_pictures_without_matplotlib(fitted, monkeypatch, draw):
+@pytest.mark.parametrize("draw", [*PLOTS, plot.scatter, plot.overview])
+def test_all_plots_without_matplotlib(fitted, monkeypatch, draw):
     model, X = fitted
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     arguments = (model, X) if draw in (plot.scatter, plot.overview) else (model,)
@@ -310,17 +313,17 @@ def test_pictures_without_matplotlib(fitted, monkeypatch, draw):
         draw(*arguments)
 
 
-def test_margins_are_sorted_bars_in_the_colour_of_the_cluster(explained, ax):
+def test_margins_are_sorted_bars_in_cluster_colors(explained, ax):
     model, _ = explained
     plot.margins(model, ax=ax)
-    colours = colours_of(model)
-    assert len(ax.patches) == len(colours)
+    colors = get_colors(model)
+    assert len(ax.patches) == len(colors)
     for y, bars in enumerate(ax.patches):
         values, edges, _ = bars.get_data()
         expected = np.sort(model.margins_[model.labels_ == y])[::-1]
         np.testing.assert_array_equal(values, expected)
         np.testing.assert_allclose(np.diff(edges), 1.0)
-        np.testing.assert_allclose(bars.get_facecolor(), colours[y])
+        np.testing.assert_allclose(bars.get_facecolor(), colors[y])
     assert ax.lines[1].get_xdata()[0] == model.margins_.mean()
     low, high = ax.get_xlim()
     assert low <= model.margins_.min() and model.margins_.max() <= high
@@ -341,61 +344,61 @@ def test_equal_eigenvalues(ax):
     assert ax.get_ylim()[1] == 1.0
 
 
-def test_two_clusters_are_shown_by_their_coordinates(ax):
+def test_embedding_of_two_clusters(ax):
     X = blobs(2, 2)
     model = CDSK(2, random_state=0).fit(X)
     plot.embedding(model, ax=ax)
-    places, colours = all_offsets(ax)
+    positions, colors = get_points(ax)
     order = np.lexsort(model.embedding_.T)
-    np.testing.assert_array_equal(places, model.embedding_[order])
-    expected = colours_of(model)[model.labels_[order], :3]
-    # points at the same place may come in any order
-    unique = np.flatnonzero(np.abs(np.diff(places, axis=0)).max(axis=1) > 0)
-    np.testing.assert_allclose(colours[unique], expected[unique])
+    np.testing.assert_array_equal(positions, model.embedding_[order])
+    expected = get_colors(model)[model.labels_[order], :3]
+    # points at the same position may have any order
+    unique = np.flatnonzero(np.abs(np.diff(positions, axis=0)).max(axis=1) > 0)
+    np.testing.assert_allclose(colors[unique], expected[unique])
 
 
-def test_corners_hold_pure_rows_and_edges_mixed_ones():
-    # three clusters on the axes, and a point half-way between the first two
+def test_pure_rows_are_at_corners_and_mixed_ones_on_edges():
+    # three clusters on the axes, and a point between the first two
     rows = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0]])
     labels = np.array([0, 0, 1, 2, 1])
-    shares = direction_shares(rows, np.eye(3))
-    np.testing.assert_allclose(shares[4], [0.36, 0.64, 0.0], atol=1e-12)
-    corners = polygon(shares, labels)
+    proportions = compute_proportions(rows, np.eye(3))
+    np.testing.assert_allclose(proportions[4], [0.36, 0.64, 0.0], atol=1e-12)
+    corners = arrange_corners(proportions, labels)
     np.testing.assert_allclose(np.linalg.norm(corners, axis=1), 1.0)
-    places = shares @ corners
-    np.testing.assert_allclose(places[:4], corners[[0, 0, 1, 2]], atol=1e-12)
-    np.testing.assert_allclose(places[4], 0.36 * corners[0] + 0.64 * corners[1])
+    positions = proportions @ corners
+    np.testing.assert_allclose(positions[:4], corners[[0, 0, 1, 2]], atol=1e-12)
+    np.testing.assert_allclose(positions[4], 0.36 * corners[0] + 0.64 * corners[1])
 
 
-def test_mean_directions_sit_in_the_corners(explained):
+def test_mean_directions_are_the_corners(explained):
     model, _ = explained
-    directions = mean_directions(model.embedding_, model.labels_)
-    shares = direction_shares(directions, directions)
-    np.testing.assert_allclose(shares, np.eye(len(directions)), atol=1e-6)
+    directions = compute_mean_directions(model.embedding_, model.labels_)
+    proportions = compute_proportions(directions, directions)
+    np.testing.assert_allclose(proportions, np.eye(len(directions)), atol=1e-6)
 
 
-def test_related_clusters_get_neighbouring_corners():
+def test_similar_clusters_have_adjacent_corners():
     # a chain 2 - 0 - 3 - 1 of clusters that share points
     chain = np.array([2, 0, 3, 1])
-    shares = np.eye(4)
+    proportions = np.eye(4)
     for a, b in pairwise(chain):
-        shares[a, b] += 0.3
-        shares[b, a] += 0.3
-    corners = polygon(shares, np.arange(4))
+        proportions[a, b] += 0.3
+        proportions[b, a] += 0.3
+    corners = arrange_corners(proportions, np.arange(4))
     steps = np.linalg.norm(np.diff(corners[chain], axis=0), axis=1)
     np.testing.assert_allclose(steps, np.sqrt(2.0))
 
 
-def test_cells_are_means_of_the_normalised_similarity(explained):
+def test_cells_are_means_of_the_normalized_similarity(explained):
     model, X = explained
-    cells, edges, borders = _similarity.pooled_similarity(model, X)
-    order = _similarity.cluster_order(model.embedding_, model.labels_)
+    cells, edges, borders = _similarity.compute_group_means(model, X)
+    order = _similarity.sort_points(model.embedding_, model.labels_)
     np.testing.assert_array_equal(np.sort(order), np.arange(len(order)))
     assert (np.diff(model.labels_[order]) >= 0).all()
     np.testing.assert_array_equal(np.diff(borders), np.bincount(model.labels_))
     assert set(borders) <= set(edges)
 
-    K = model._points.between_rows(model._kernel_of(X).as_array())
+    K = model._predictor.points.kernel_of_rows(model._make_kernel(X).as_array())
     np.fill_diagonal(K, 0.0)
     a = model.weights_
     factor = a[:, np.newaxis] + a - len(a) * model.lam_ * np.outer(a, a)
@@ -416,11 +419,11 @@ def test_similarity_frames_the_clusters(explained, ax):
     assert ax.get_xlim() == (0, len(model.labels_))
 
 
-def test_similarity_from_the_model_alone(fitted, ax):
+def test_similarity_of_the_stored_data(fitted, ax):
     model, X = fitted
-    kept = _similarity.pooled_similarity(model)
-    given = _similarity.pooled_similarity(model, X)
-    np.testing.assert_array_equal(kept[0], given[0])
+    stored = _similarity.compute_group_means(model)
+    given = _similarity.compute_group_means(model, X)
+    np.testing.assert_array_equal(stored[0], given[0])
     K = np.eye(4) + 0.5
     model = CDSK(2, kernel="precomputed", random_state=0).fit(K)
     with pytest.raises(ValueError, match="X must be the kernel matrix"):
@@ -429,20 +432,20 @@ def test_similarity_from_the_model_alone(fitted, ax):
 
 def test_choice_shows_curves_and_agreement(fitted, ax):
     model, _ = fitted
-    tried = model.choice_
+    selection = model.choice_
     plot.choice(model, ax=ax)
     curves = {line.get_label(): line.get_ydata() for line in ax.lines}
-    np.testing.assert_array_equal(curves["score"], tried.scores)
-    np.testing.assert_array_equal(curves["balance"], tried.balance)
-    np.testing.assert_array_equal(curves["cohesion"], tried.cohesion)
-    np.testing.assert_array_equal(ax.collections[0].get_array(), tried.agreement)
+    np.testing.assert_array_equal(curves["score"], selection.scores)
+    np.testing.assert_array_equal(curves["balance"], selection.balance)
+    np.testing.assert_array_equal(curves["cohesion"], selection.cohesion)
+    np.testing.assert_array_equal(ax.collections[0].get_array(), selection.agreement)
     written = [text.get_text() for text in ax.texts]
     assert "-0.00" not in written
     found = np.array([float(text) for text in written])
-    np.testing.assert_allclose(found, tried.agreement.ravel(), rtol=0, atol=0.00501)
+    np.testing.assert_allclose(found, selection.agreement.ravel(), rtol=0, atol=0.00501)
 
 
-def test_choice_shows_the_scores_of_the_views(ax):
+def test_choice_shows_the_scores_of_the_representations(ax):
     X = load_wine().data
     model = CDSK(3, random_state=0).fit(X)
     scores = model.representation_.scores
@@ -454,34 +457,34 @@ def test_choice_shows_the_scores_of_the_views(ax):
     ticks = zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)
     labels = {tick.get_text(): height for tick, height in ticks}
     written = {t.get_position()[1]: t.get_text().strip() for t in ax.texts}
-    names = ("standardised", "as normal scores")
-    for (view, score), name, bar in zip(scores.items(), names, bars, strict=True):
+    names = ("standardized", "normal scores")
+    for (key, score), name, bar in zip(scores.items(), names, bars, strict=True):
         height = bar.get_y() + bar.get_height() / 2
-        is_chosen = view == model.representation_.view
+        is_selected = key == model.representation_.view
         assert labels[name] == pytest.approx(height)
-        assert written[labels[name]] == f"{score:.3f}" + ", chosen" * is_chosen
-        colour = _common.DARK if is_chosen else _common.GREY
-        np.testing.assert_array_equal([bar.get_facecolor()], to_rgba_array(colour))
+        assert written[labels[name]] == f"{score:.3f}" + ", selected" * is_selected
+        color = _common.DARK if is_selected else _common.GRAY
+        np.testing.assert_array_equal([bar.get_facecolor()], to_rgba_array(color))
         assert 1.0 < height < ax.get_ylim()[1]
     figure = plot.overview(model, X)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert any(title.endswith("Choice of view and kernel") for title in titles)
+    assert any(title.endswith("Model selection") for title in titles)
     one = CDSK(3, representation="standardize", random_state=0).fit(X)
     assert not plot.choice(one, ax=Figure().add_subplot()).containers
 
 
-def test_a_cluster_is_ordered_from_one_end_to_the_other(rng):
+def test_points_of_a_cluster_are_sorted_along_it(rng):
     angle = rng.permutation(np.linspace(0, 1.5, 40))
     rows = np.column_stack([np.cos(angle), np.sin(angle)])
     labels = (angle > 0.7).astype(int)
-    order = _similarity.cluster_order(rows, labels)
+    order = _similarity.sort_points(rows, labels)
     for y in (0, 1):
         steps = np.diff(angle[order][labels[order] == y])
         assert (steps > 0).all() or (steps < 0).all()
 
 
 @pytest.mark.parametrize("chosen", [0, 3])
-def test_the_chosen_kernel_is_framed(fitted, ax, chosen):
+def test_frame_of_the_selected_kernel(fitted, ax, chosen):
     model = copy.copy(fitted[0])
     model.choice_ = dataclasses.replace(model.choice_, chosen=chosen)
     plot.choice(model, ax=ax)
@@ -489,22 +492,22 @@ def test_the_chosen_kernel_is_framed(fitted, ax, chosen):
     assert frame.get_x() + 0.5 == chosen
 
 
-OF_FITTED_MODELS = [
+PLOTS_OF_MODELS = [
     *(plot.choice, plot.eigenvalues, plot.embedding, plot.margins, plot.similarity),
     lambda model: plot.overview(model, np.zeros((9, 2))),
     lambda model: plot.scatter(model, np.zeros((9, 2))),
 ]
 
 
-@pytest.mark.parametrize("draw", OF_FITTED_MODELS)
-def test_only_fitted_models_are_drawn(draw):
+@pytest.mark.parametrize("draw", PLOTS_OF_MODELS)
+def test_models_must_be_fitted(draw):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         draw(CDSK(3))
     assert not pyplot.get_fignums()
 
 
-@pytest.mark.parametrize("draw", OF_FITTED_MODELS[:-1])
-def test_other_models_are_refused_in_words(draw):
+@pytest.mark.parametrize("draw", PLOTS_OF_MODELS[:-1])
+def test_other_models_are_rejected(draw):
     with pytest.raises(TypeError, match=r"model must be a fitted CDSK; got KMeans"):
         draw(KMeans(2, n_init=1).fit(np.eye(9)))
     assert not pyplot.get_fignums()
@@ -514,14 +517,17 @@ def test_other_models_are_refused_in_words(draw):
     "name",
     ["choice", "eigenvalues", "embedding", "margins", "overview", "similarity"],
 )
-def test_landmarks_of_blocks_are_drawn(name, tmp_path):
+def test_landmarks_of_blocks_are_plotted(name, tmp_path):
     model = BlockCDSK(2, random_state=0).fit(make_moons(400, random_state=0)[0])
-    draw, landmarks = getattr(plot, name), model.landmark_model_
-    of_landmarks = {"X": model.landmarks_} if name == "overview" else {}
+    draw = getattr(plot, name)
+    options = {"X": model.landmarks_} if name == "overview" else {}
     found, expected = tmp_path / "found.png", tmp_path / "expected.png"
-    for path, one, how in ((found, model, {}), (expected, landmarks, of_landmarks)):
-        drawn = draw(one, **how)
-        getattr(drawn, "figure", drawn).savefig(path)
+    for path, fitted, arguments in (
+        (found, model, {}),
+        (expected, model.landmark_model_, options),
+    ):
+        plotted = draw(fitted, **arguments)
+        getattr(plotted, "figure", plotted).savefig(path)
         pyplot.close("all")
     assert found.read_bytes() == expected.read_bytes()
     with pytest.raises(NotFittedError, match="not fitted yet"):
@@ -531,39 +537,39 @@ def test_landmarks_of_blocks_are_drawn(name, tmp_path):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([["a", "b"]] * 5, "X must hold numbers; got list"),
-        (np.full((5, 2), np.nan), "X must hold finite numbers; got NaN"),
+        ([["a", "b"]] * 5, "X must contain numbers; got list"),
+        (np.full((5, 2), np.nan), "X must contain finite numbers; got NaN"),
         (np.zeros((4, 2)), r"shape \(5, n_features\); got shape \(4, 2\)"),
     ],
 )
-def test_points_that_cannot_be_drawn_are_refused_in_words(X, message):
+def test_invalid_points_are_rejected(X, message):
     model = CDSK(2, random_state=0).fit(np.arange(5.0)[:, np.newaxis])
     with pytest.raises(ValueError, match=message):
         plot.scatter(model, X)
 
 
-def test_choice_of_one_kernel_names_it(ax):
+def test_choice_of_a_single_kernel(ax):
     model = CDSK(3, bandwidth=2.0, random_state=0).fit(blobs(2))
     plot.choice(model, ax=ax)
     assert [text.get_text() for text in ax.texts] == ["one kernel: bandwidth 2"]
 
 
 @pytest.mark.parametrize(
-    ("names", "short", "common"),
+    ("names", "stripped", "suffix"),
     [
         (["0.5 of it", "1 of it"], ["0.5", "1"], "of it"),
         (["a x", "b y"], ["a x", "b y"], ""),
         (["same", "other same"], ["same", "other same"], ""),
     ],
 )
-def test_common_endings(names, short, common):
-    assert _choice.without_common_ending(names) == (short, common)
+def test_common_suffix(names, stripped, suffix):
+    assert _choice.strip_common_suffix(names) == (stripped, suffix)
 
 
 @pytest.mark.parametrize(
     ("options", "panels"),
     [
-        ({}, "Points Embedding Similarity Margins Choice Eigenvalues"),
+        ({}, "Points Embedding Similarity Margins Model Eigenvalues"),
         ({"bandwidth": 2.0}, "Margins Points Embedding Similarity Eigenvalues"),
         ({"kernel": "precomputed"}, "Embedding Similarity Margins Eigenvalues"),
     ],
@@ -580,7 +586,7 @@ def test_panels_of_the_overview(options, panels, tmp_path):
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
-def test_pictures_of_few_points(n, tmp_path):
+def test_plots_of_few_points(n, tmp_path):
     X = np.arange(n, dtype=float)[:, np.newaxis] ** 2
     figure = plot.overview(CDSK(2, random_state=0).fit(X), X)
     assert len(figure.axes) >= 5
@@ -588,11 +594,11 @@ def test_pictures_of_few_points(n, tmp_path):
     assert (tmp_path / "few.png").stat().st_size > 1000
 
 
-def test_pictures_of_one_cluster(rng):
+def test_plots_of_one_cluster(rng):
     for n_features in (1, 2, 3):
         X = rng.normal(size=(60, n_features))
         for points in (X, np.ones_like(X)):
             figure = plot.overview(CDSK(1, random_state=0).fit(points), points)
             figure.savefig(io.BytesIO())
-            # equal points are not fitted by several kernels
+            # identical points have a single candidate kernel
             assert len(figure.axes) == 5 + (points is X)

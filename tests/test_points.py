@@ -11,17 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK, select_lambda
-from cdsk import _points as module
-from cdsk._choices.candidates import find_candidates
-from cdsk._choices.partition import choose
-from cdsk._explain.margins import leave_one_out, left_out_votes
-from cdsk._points import Points, first_of_equal_rows
-from cdsk._steps.embedding import spectral_step
+from cdsk import _preprocessing as module
+from cdsk._model_selection import select_partition
+from cdsk._preprocessing import Points, unique_rows
+from cdsk._spectral import spectral_step
+from cdsk._voting import compute_margins, leave_one_out_votes
+from stages import candidates_of
 
 
 def in_order(X):
-    points = Points.distinct(X)
-    return points.near_together(points.X)
+    points = Points.from_distinct_rows(X)
+    return points.spatially_sorted(points.X)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -29,12 +29,12 @@ def test_points_are_rows_in_another_order(dtype):
     X = np.random.default_rng(0).normal(size=(500, 3)).astype(dtype)
     points = in_order(X)
     assert points.X.dtype == dtype
-    np.testing.assert_array_equal(np.sort(points.row_of), np.arange(500))
+    np.testing.assert_array_equal(np.sort(points.first_row), np.arange(500))
     np.testing.assert_array_equal(points.X, points.from_rows(X))
     np.testing.assert_array_equal(points.to_rows(points.X), X)
 
 
-def test_neighbours_come_near_each_other():
+def test_neighbors_come_near_each_other():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     points = in_order(X)
 
@@ -46,7 +46,7 @@ def test_neighbours_come_near_each_other():
 
 def test_given_matrices_stay_as_they_are():
     matrix = np.random.default_rng(0).normal(size=(30, 30))
-    points = Points.as_given(matrix)
+    points = Points.from_rows_as_they_are(matrix)
     assert points.X is matrix
     np.testing.assert_array_equal(points.from_rows(matrix), matrix)
 
@@ -83,10 +83,10 @@ def test_first_weights_are_those_of_rows():
 @pytest.mark.parametrize("collide", [False, True])
 def test_equal_rows_are_those_of_numpy(dtype, collide, monkeypatch):
     if collide:
-        monkeypatch.setattr(module, "_hashes", lambda X: np.zeros(len(X), np.uint64))
+        monkeypatch.setattr(module, "_hash_rows", lambda X: np.zeros(len(X), np.uint64))
     X = np.random.default_rng(0).integers(-2, 3, size=(300, 3)).astype(dtype)
     X[X == 0] *= -1  # -0.0 is 0.0
-    row_of, point_of = first_of_equal_rows(X)
+    row_of, point_of = unique_rows(X)
     distinct, first, inverse = np.unique(
         X, axis=0, return_index=True, return_inverse=True
     )
@@ -98,7 +98,7 @@ def test_equal_rows_are_those_of_numpy(dtype, collide, monkeypatch):
 
 def test_small_whole_numbers_have_different_hashes():
     X = np.array(np.meshgrid(*3 * [np.arange(30.0)])).reshape(3, -1).T
-    assert len(np.unique(module._hashes(np.ascontiguousarray(X)))) == len(X)
+    assert len(np.unique(module._hash_rows(np.ascontiguousarray(X)))) == len(X)
 
 
 @pytest.fixture(scope="module")
@@ -145,10 +145,10 @@ def test_a_weight_is_a_number_of_rows(repeated, options):
 def test_the_report_counts_different_rows(repeated):
     X, _ = repeated
     model = CDSK(3, random_state=0).fit(np.concatenate([X, X[:30]]))
-    assert model.n_different_ == len(X)
+    assert model.n_distinct_ == len(X)
     report = " ".join(str(model.report()).split())
-    assert "180 points of 2 features, 150 of them different, as given" in report
-    assert "different" not in str(CDSK(3, random_state=0).fit(X).report())
+    assert "180 points (150 distinct), 2 features (raw)" in report
+    assert "distinct" not in str(CDSK(3, random_state=0).fit(X).report())
 
 
 def test_the_unit_of_weights_is_of_no_account(repeated):
@@ -187,7 +187,7 @@ def test_rows_without_a_weight_are_judged_as_new_points(repeated, how, noise):
         np.testing.assert_array_equal(model.labels_[none], alone.predict(X[none]))
     assert model.labels_[far] == (-1 if noise else model.clusters_[far])
     assert model.typicality_[far] == 0.0
-    assert not np.isin(np.flatnonzero(none), model.strays_).any()
+    assert not np.isin(np.flatnonzero(none), model.unconnected_).any()
 
 
 def test_margins_without_a_weight_are_those_of_the_votes_of_all(repeated):
@@ -246,35 +246,36 @@ def test_the_similarity_of_rows_has_the_eigenvectors_of_the_embedding(repeated):
 )
 def test_kernels_of_masses(options):
     rng = np.random.default_rng(0)
-    X, masses = rng.normal(size=(80, 2)), rng.uniform(1.0, 5.0, size=80)
-    options = {
-        **{"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": None},
-        **{"n_threads": 1, "rng": np.random.RandomState(0), **options},
-    }
-    plain = find_candidates(X, **options)[0].kernel()
-    options["rng"] = np.random.RandomState(0)
-    heavy = find_candidates(X, **options, masses=masses)[0].kernel()
+    X, multiplicity = rng.normal(size=(80, 2)), rng.uniform(1.0, 5.0, size=80)
+    plain = candidates_of(X, **options)[0].kernel()
+    heavy = candidates_of(X, **options, multiplicity=multiplicity)[0].kernel()
     K, M = plain.as_array(), heavy.as_array()
     np.testing.assert_array_equal(M, M.T)
     off = ~np.eye(80, dtype=bool)
-    np.testing.assert_allclose(M[off], (K * np.outer(masses, masses))[off], rtol=1e-12)
+    np.testing.assert_allclose(
+        M[off], (K * np.outer(multiplicity, multiplicity))[off], rtol=1e-12
+    )
     vectors = rng.normal(size=(3, 80))
     np.testing.assert_allclose(
-        heavy.product(vectors), masses * plain.product(masses * vectors), atol=1e-9
+        heavy.product(vectors),
+        multiplicity * plain.product(multiplicity * vectors),
+        atol=1e-9,
     )
-    np.testing.assert_allclose(heavy.of_copies, masses**2 * plain.of_copies)
+    np.testing.assert_allclose(
+        heavy.duplicate_similarity, multiplicity**2 * plain.duplicate_similarity
+    )
     weights = rng.dirichlet(np.ones(80))
     ours, theirs = (kernel.similarity(weights, 1.0) for kernel in (heavy, plain))
-    # M S M with its loops, normalised
-    product = theirs.normalised_product(np.eye(80))
+    # M S M with its loops, normalized
+    product = theirs.normalized_product(np.eye(80))
     S = product * np.sqrt(np.outer(theirs.degrees, theirs.degrees))
-    S = S * np.outer(masses, masses)
-    loops = np.zeros(80) if heavy.loops is None else heavy.loops
+    S = S * np.outer(multiplicity, multiplicity)
+    loops = np.zeros(80) if heavy.self_loops is None else heavy.self_loops
     S += np.diag(2 * (2 * weights - weights**2) * loops)
     np.testing.assert_allclose(ours.degrees, S.sum(axis=1), rtol=1e-9)
     expected = S / np.sqrt(np.outer(ours.degrees, ours.degrees))
     np.testing.assert_allclose(
-        ours.normalised_product(np.eye(80)), expected, atol=1e-12
+        ours.normalized_product(np.eye(80)), expected, atol=1e-12
     )
 
 
@@ -293,18 +294,17 @@ def test_full_kernels_of_points_see_what_those_of_rows_see(approximation):
     np.testing.assert_allclose(model.eigenvalues_, expected, atol=near)
 
 
-@pytest.mark.parametrize("solver", ["block", "levels", "eigsh", "dense"])
+@pytest.mark.parametrize("solver", ["block_lanczos", "multilevel", "eigsh", "dense"])
 def test_heaps_of_copies_are_loops_of_a_graph(solver):
     rng = np.random.default_rng(0)
-    X, masses = rng.normal(size=(400, 2)), np.ones(400)
-    masses[::50] = 300.0
-    how = {"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": 9}
-    how |= {"bandwidth": 1.0, "n_threads": 1}
-    kernel = find_candidates(X, **how, masses=masses)[0].kernel()
-    np.testing.assert_allclose(kernel.loops[::50], 300.0 * (299.0 - 9.0))
-    assert np.count_nonzero(kernel.loops) == 8
+    X, multiplicity = rng.normal(size=(400, 2)), np.ones(400)
+    multiplicity[::50] = 300.0
+    options = {"n_neighbors": 9, "bandwidth": 1.0, "multiplicity": multiplicity}
+    kernel = candidates_of(X, **options)[0].kernel()
+    np.testing.assert_allclose(kernel.self_loops[::50], 300.0 * (299.0 - 9.0))
+    assert np.count_nonzero(kernel.self_loops) == 8
     similarity = kernel.similarity(np.full(400, 1 / 400), 80.0)
-    A = similarity.normalised_product(np.eye(400))
+    A = similarity.normalized_product(np.eye(400))
     np.testing.assert_allclose(A, A.T, atol=1e-14)
     assert (np.diagonal(A)[::50] > 0.1).all()
     step = spectral_step(similarity, 5, np.random.RandomState(0), solver=solver)
@@ -317,15 +317,13 @@ def test_margins_of_masses_are_those_of_copies():
     X, times = rng.normal(size=(40, 2)), rng.choice([1, 1, 1, 2, 4], size=40)
     rows = np.repeat(np.arange(40), times)
     labels, weights = rng.integers(0, 3, size=40), rng.dirichlet(np.ones(40))
-    how = {"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": None}
-    how |= {"bandwidth": 1.0, "n_threads": 1}
-    masses = times.astype(float)
-    merged = find_candidates(X, **how, masses=masses)[0].kernel()
-    copied = find_candidates(X[rows], **how)[0].kernel()
-    votes = left_out_votes(merged, labels, weights, masses)
-    found = leave_one_out(votes, labels, masses)
-    votes = left_out_votes(copied, labels[rows], weights[rows])
-    expected = leave_one_out(votes, labels[rows])
+    multiplicity = times.astype(float)
+    merged = candidates_of(X, bandwidth=1.0, multiplicity=multiplicity)[0].kernel()
+    copied = candidates_of(X[rows], bandwidth=1.0)[0].kernel()
+    votes = leave_one_out_votes(merged, labels, weights, multiplicity)
+    found = compute_margins(votes, labels, multiplicity)
+    votes = leave_one_out_votes(copied, labels[rows], weights[rows])
+    expected = compute_margins(votes, labels[rows])
     np.testing.assert_allclose(found[0][rows], expected[0], atol=1e-12)
     np.testing.assert_allclose(found[1][rows], expected[1], rtol=1e-12)
 
@@ -333,17 +331,19 @@ def test_margins_of_masses_are_those_of_copies():
 def test_votes_of_partitions_count_masses():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 3, size=(2, 50))
-    masses = np.ones(50)
-    plain = choose("ab", [a, b], 3)
-    again = choose("ab", [a, b], 3, masses=7.0 * masses)
+    multiplicity = np.ones(50)
+    plain = select_partition("ab", [a, b], 3)
+    again = select_partition("ab", [a, b], 3, multiplicity=7.0 * multiplicity)
     np.testing.assert_allclose(plain.agreement[0, 1], adjusted_rand_score(a, b))
     np.testing.assert_allclose(again.agreement, plain.agreement)
     np.testing.assert_allclose(again.balance, plain.balance)
     # points of next to no mass do not count
-    masses[:25] = 1e-9
-    light = choose("ab", [a, b], 3, masses=masses)
+    multiplicity[:25] = 1e-9
+    light = select_partition("ab", [a, b], 3, multiplicity=multiplicity)
     np.testing.assert_allclose(
-        light.agreement, choose("ab", [a[25:], b[25:]], 3).agreement, atol=1e-6
+        light.agreement,
+        select_partition("ab", [a[25:], b[25:]], 3).agreement,
+        atol=1e-6,
     )
 
 
@@ -356,9 +356,9 @@ def test_votes_of_partitions_count_masses():
         (np.append(np.ones(59), np.nan), "finite and not negative; got nan"),
         (np.append(np.ones(59), 1e-9), "differ by a factor of 1e.06 at most"),
         (np.full(60, 1e300), "between 1e-100 and 1e100"),
-        (np.eye(60)[0], "must not be zero for all rows but one; got 1"),
+        (np.eye(60)[0], "must be positive for at least two rows; got 1"),
         (np.array(["1"] * 60, dtype=object), "got shape .* dtype object"),
-        (np.array([1j] * 60, dtype=object), "sample_weight must hold numbers; got 1j"),
+        (np.array([1j] * 60, dtype=object), "must hold numbers; got 1j"),
         (np.array([None] * 60), "finite and not negative; got nan"),
         (np.ma.masked_less(np.arange(60), 3), "must not be a masked array"),
     ],
@@ -395,13 +395,14 @@ def test_one_light_row_changes_little(light):
 def test_masses_leave_the_steps_of_the_weight_step_quick():
     """A constant diagonal: the partner of a pair is found without a search."""
     X = np.random.default_rng(0).integers(0, 12, size=(3000, 3)).astype(float)
-    points = Points.distinct(X)
-    kernel = find_candidates(
-        *(points.X,),
-        **{"kernel": "rbf", "kernel_params": None, "psd": None, "n_neighbors": 20},
-        **{"bandwidth": "local", "n_threads": 1, "masses": points.relative_masses},
+    points = Points.from_distinct_rows(X)
+    kernel = candidates_of(
+        points.X,
+        n_neighbors=20,
+        bandwidth="local",
+        multiplicity=points.relative_multiplicity,
     )[0].kernel()
-    assert kernel.masses.max() > 2 * kernel.masses.min()
+    assert kernel.multiplicity.max() > 2 * kernel.multiplicity.min()
     assert (kernel.diagonal == kernel.diagonal[0]).all()
     # and large enough
     assert np.linalg.eigvalsh(kernel.as_array())[0] > -1e-2 * kernel.diagonal[0]
@@ -427,12 +428,12 @@ def test_the_heaviest_cluster_counts_weights_of_rows():
     weights = np.where(np.arange(40) < 30, 1.0, 50.0)
     model = CDSK(2, kernel="precomputed", max_iter=0, random_state=0)
     model.fit(K, sample_weight=weights)
-    with pytest.warns(UserWarning, match="heaviest cluster"):
+    with pytest.warns(UserWarning, match="cluster with the largest weight"):
         assert model.predict(np.zeros((1, 40))) == model.labels_[-1]
 
 
 def test_weights_of_a_matrix_are_positive():
     K = np.ones((60, 60))
     weights = np.append(np.ones(59), 0.0)
-    with pytest.raises(ValueError, match="Leave out the row and the column"):
+    with pytest.raises(ValueError, match="Remove the row and the column"):
         CDSK(2, kernel="precomputed").fit(K, sample_weight=weights)

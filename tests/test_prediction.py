@@ -29,7 +29,7 @@ def fitted(blobs):
 
 
 KERNELS = {
-    "neighbours": {},
+    "neighbors": {},
     "one bandwidth": {"bandwidth": 2.0},
     "local": {"bandwidth": "local"},
     "laplacian": {"kernel": "laplacian", "kernel_params": {"gamma": 0.1}},
@@ -44,7 +44,7 @@ def test_probabilities_are_powers_of_votes(blobs, rng, options):
     new = np.concatenate([rng.normal(scale=5, size=(40, 4)), blobs[:20]])
     found = model.predict_proba(new)
     votes = model.decision_function(new)
-    calibration = model._left_out.calibration
+    calibration = model._predictor.left_out.calibration
     powers = np.exp(calibration.exponent * (votes - votes.max(axis=1, keepdims=True)))
     shares = powers / powers.sum(axis=1, keepdims=True)
     expected = (1 - calibration.error) * shares + calibration.error / 3
@@ -56,10 +56,10 @@ def test_probabilities_are_powers_of_votes(blobs, rng, options):
 
 def test_nothing_is_learned_before_it_is_asked_for(blobs):
     model = CDSK(3, random_state=0).fit(blobs)
-    assert "calibration" not in vars(model._left_out)
+    assert "calibration" not in vars(model._predictor.left_out)
     before = vars(model).copy()
     model.predict_proba(blobs[:2])
-    assert "calibration" in vars(model._left_out)
+    assert "calibration" in vars(model._predictor.left_out)
     assert vars(model) == before
 
 
@@ -171,7 +171,7 @@ def test_what_finds_points_of_the_fit_is_made_once(blobs, monkeypatch, options):
         made.append(arguments)
         return Tiles(*arguments)
 
-    monkeypatch.setattr("cdsk._kernels.neighbours.Tiles", make)
+    monkeypatch.setattr("cdsk._neighbors.Tiles", make)
     model = CDSK(3, random_state=0, **options).fit(blobs)
     first = model.transform(blobs[:1])
     made.clear()
@@ -217,10 +217,10 @@ def test_places_near_points_of_the_fit_are_near_theirs(blobs, fitted):
     distances = np.linalg.norm(near - fitted.embedding_, axis=1)
     assert 0 < np.median(distances) < 0.01
     # and none is moved half the way to another cluster
-    centres = np.array(
+    centers = np.array(
         [fitted.embedding_[fitted.labels_ == y].mean(0) for y in range(3)]
     )
-    assert distances.max() < 0.5 * pdist(centres).min()
+    assert distances.max() < 0.5 * pdist(centers).min()
 
 
 def test_means_of_cluster_indicators_are_shares_of_votes(blobs, rng):
@@ -238,10 +238,11 @@ def test_means_of_cluster_indicators_are_shares_of_votes(blobs, rng):
         ),
     ):
         model = CDSK(3, random_state=0, **options).fit(X)
-        labels = model._points.from_rows(model.clusters_)
+        labels = model._predictor.points.from_rows(model.clusters_)
         members = (labels[:, np.newaxis] == np.arange(3)).astype(float)
-        found = model._of_rows(
-            asked, lambda part, m=model, v=members: m._votes.mean(part, v, 2)
+        found = model._map_rows(
+            asked,
+            lambda part, m=model, v=members: m._predictor.votes.average(part, v, 2),
         )
         shares = softmax(model.decision_function(asked), axis=1)
         np.testing.assert_allclose(found, shares, atol=1e-12)

@@ -6,7 +6,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn import datasets
 
 from cdsk import CDSK
-from cdsk._explain.probabilities import Calibration, LeftOutVotes, learn
+from cdsk._voting import Calibration, LeaveOneOutVotes, fit_calibration
 
 SETS = {
     "moons": (datasets.make_moons(1000, noise=0.2, random_state=0)[0], 2, {}),
@@ -39,14 +39,14 @@ def judged(request):
     """Left-out votes of a fit, and whether they agree with its labels."""
     X, c, options = SETS[request.param]
     model = CDSK(c, random_state=0, **options).fit(X)
-    votes = model._left_out.log_votes
+    votes = model._predictor.left_out.log_votes
     return request.param, model, votes, np.argmax(votes, axis=1) == model.clusters_
 
 
 def test_mean_probability_is_the_share_that_agrees(judged):
     name, model, votes, agrees = judged
-    left_out = model._left_out
-    calibrated = left_out.calibration.probabilities(votes, left_out.shares)
+    left_out = model._predictor.left_out
+    calibrated = left_out.calibration.predict_proba(votes, left_out.shares)
     # one of ten shares is beyond 3 standard errors once in 40 sets
     assert largest_gap(calibrated.max(axis=1), agrees) < 3
     own = model.probabilities_
@@ -69,7 +69,7 @@ def drawn(rng, n, c, exponent, error, spread=4.0):
 @pytest.mark.parametrize(("exponent", "error"), [(0.5, 0.1), (1.0, 0.02), (4.0, 0.2)])
 def test_exponent_and_error_are_found_again(rng, c, exponent, error):
     log_votes, agrees = drawn(rng, 20_000, c, exponent, error)
-    found = learn(log_votes, agrees, np.ones(len(agrees)))
+    found = fit_calibration(log_votes, agrees, np.ones(len(agrees)))
     assert found.exponent == pytest.approx(exponent, rel=0.1)
     assert found.error == pytest.approx(error, abs=0.02)
 
@@ -77,7 +77,7 @@ def test_exponent_and_error_are_found_again(rng, c, exponent, error):
 def test_what_is_learned_is_the_most_likely(rng):
     log_votes, agrees = drawn(rng, 300, 3, 2.0, 0.1)
     counts = rng.integers(1, 4, size=300).astype(float)
-    found = learn(log_votes, agrees, counts)
+    found = fit_calibration(log_votes, agrees, counts)
     right, wrong = counts[agrees].sum(), counts[~agrees].sum()
 
     def loss(log_exponent, log_odds):
@@ -95,17 +95,17 @@ def test_what_is_learned_is_the_most_likely(rng):
 def test_counts_are_repetitions(rng):
     log_votes, agrees = drawn(rng, 200, 3, 1.5, 0.05)
     counts = rng.integers(1, 5, size=200)
-    found = learn(log_votes, agrees, counts.astype(float))
+    found = fit_calibration(log_votes, agrees, counts.astype(float))
     rows = np.repeat(np.arange(200), counts)
-    repeated = learn(log_votes[rows], agrees[rows], np.ones(len(rows)))
+    repeated = fit_calibration(log_votes[rows], agrees[rows], np.ones(len(rows)))
     assert found.exponent == pytest.approx(repeated.exponent, rel=1e-4)
     assert found.error == pytest.approx(repeated.error, rel=1e-3)
 
 
 def test_points_that_all_agree_do_not_end_in_certainty(rng):
     log_votes = drawn(rng, 100, 2, 1.0, 0.0)[0]
-    found = learn(log_votes, np.ones(100, dtype=bool), np.ones(100))
-    p = found.probabilities(log_votes, np.ones(2))
+    found = fit_calibration(log_votes, np.ones(100, dtype=bool), np.ones(100))
+    p = found.predict_proba(log_votes, np.ones(2))
     assert 1 < found.exponent < 50
     assert p.max() < 1
 
@@ -113,7 +113,7 @@ def test_points_that_all_agree_do_not_end_in_certainty(rng):
 def test_votes_of_nobody_are_shares_and_empty_clusters_get_nothing():
     shares = np.array([0.5, 0.2, 0.0, 0.3])
     log_votes = np.array([[-np.inf] * 4, [0.0, -np.inf, -np.inf, np.log(2.0)]])
-    p = Calibration(2.0, 0.3).probabilities(log_votes, shares)
+    p = Calibration(2.0, 0.3).predict_proba(log_votes, shares)
     np.testing.assert_array_equal(p[0], shares)
     expected = [0.7 * 1 / 5 + 0.1, 0.1, 0.0, 0.7 * 4 / 5 + 0.1]
     np.testing.assert_allclose(p[1], expected, rtol=1e-15)
@@ -123,9 +123,9 @@ def test_rows_that_do_not_count_or_hear_nobody_teach_nothing(rng):
     log_votes, agrees = drawn(rng, 120, 3, 1.0, 0.1)
     labels = np.where(agrees, 0, 1) + np.argmax(log_votes, axis=1)
     counts, shares = np.ones(120), np.full(3, 1 / 3)
-    whole = LeftOutVotes(log_votes[:100], labels[:100] % 3, counts[:100], shares)
+    whole = LeaveOneOutVotes(log_votes[:100], labels[:100] % 3, counts[:100], shares)
     counts[100:110] = 0.0
     log_votes[110:] = -np.inf
-    more = LeftOutVotes(log_votes, labels % 3, counts, shares)
+    more = LeaveOneOutVotes(log_votes, labels % 3, counts, shares)
     assert more.calibration == whole.calibration
-    assert more.probabilities()[-1] == shares[labels[-1] % 3]
+    assert more.label_probabilities()[-1] == shares[labels[-1] % 3]

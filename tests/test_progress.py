@@ -1,4 +1,4 @@
-"""Stages, shares and the time left, on standard error alone."""
+"""Stages, fractions and the time left, on standard error alone."""
 
 import re
 import sys
@@ -8,27 +8,25 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, select_lambda
-from cdsk._progress import _PARTS, Progress
+from cdsk._utils import _STAGES, Progress
 
 ROUND = SimpleNamespace(
     number=0,
-    merit=1.0,
-    trace=0.5,
-    n_support=7,
+    objective=1.0,
+    embedding=SimpleNamespace(trace=0.5),
+    weights=[0.5, 0.0, 0.5],
     qp_gap=1e-5,
-    seconds=0.1,
     accepted=False,
 )
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """Seconds that pass when the test says so."""
-    now = [0.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+def wait(clock, monkeypatch):
+    """Let some seconds pass."""
+    monkeypatch.setattr("cdsk._utils.time", clock)
 
     def wait(seconds):
-        now[0] += seconds
+        clock.now += seconds
 
     return wait
 
@@ -43,28 +41,28 @@ def fit(**parameters):
     return CDSK(3, random_state=0, **parameters).fit(X)
 
 
-def test_parts_sum_to_one():
-    assert sum(_PARTS.values()) == pytest.approx(1)
+def test_fractions_sum_to_one():
+    assert sum(_STAGES.values()) == pytest.approx(1)
 
 
 def test_silence(capsys):
     with Progress(0) as progress:
-        progress.stage("neighbours")
-        progress.share(0.5)
+        progress.stage("neighbors")
+        progress.update(0.5)
         progress.round(ROUND)
-        assert progress.listener(print) is None
+        assert progress.callback(print) is None
     assert capsys.readouterr() == ("", "")
 
 
-def test_lines_tell_the_share_and_the_time_left(clock, capsys, without_tqdm):
+def test_lines_show_the_fraction_and_the_time_left(wait, capsys, without_tqdm):
     with Progress(1) as progress:
         progress.stage("representation")
-        clock(4)
+        wait(4)
         progress.stage("kernels", "kernel 2 of 2", span=(0.5, 1.0))
-        clock(5)
-        progress.share(0.1)  # within ten seconds of the last line
-        clock(7)
-        progress.share(0.5)
+        wait(5)
+        progress.update(0.1)  # within ten seconds of the last line
+        wait(7)
+        progress.update(0.5)
         progress.round(ROUND)
     *lines, last = capsys.readouterr().err.splitlines()
     # 5 % of representation, 25 % skipped, half of 50 % as if it were done
@@ -76,13 +74,13 @@ def test_lines_tell_the_share_and_the_time_left(clock, capsys, without_tqdm):
     assert last == "[CDSK] done in 16.0 s: representation 25%, kernels 75%"
 
 
-def test_it_never_goes_back(capsys, clock, without_tqdm):
+def test_it_never_goes_back(capsys, wait, without_tqdm):
     with Progress(1) as progress:
-        for share in (0.5, 0.2, 0.9):
-            progress.stage("lam", span=(share, 1.0))
-    shares = [int(n) for n in re.findall(r"(\d+)%  lam", capsys.readouterr().err)]
-    assert len(shares) == 3
-    assert shares == sorted(shares)
+        for begin in (0.5, 0.2, 0.9):
+            progress.stage("lam", span=(begin, 1.0))
+    percents = [int(n) for n in re.findall(r"(\d+)%  lam", capsys.readouterr().err)]
+    assert len(percents) == 3
+    assert percents == sorted(percents)
 
 
 def test_rounds_are_for_two(capsys, without_tqdm):
@@ -90,19 +88,19 @@ def test_rounds_are_for_two(capsys, without_tqdm):
         progress.stage("winner")
         progress.round(ROUND)
     err = capsys.readouterr().err
-    assert "round  0  merit 1  trace 0.5  support 7  QP gap 1.0e-05" in err
+    assert "round  0  objective 1  trace 0.5  support 2  QP gap 1.0e-05" in err
     assert "not accepted" in err
 
 
-def test_a_listener_tells_both(capsys, clock, without_tqdm):
-    shares = []
+def test_a_callback_passes_fractions_on(capsys, wait, without_tqdm):
+    fractions = []
     with Progress(1) as progress:
-        progress.stage("neighbours")
-        told = progress.listener(shares.append)
-        clock(20)
-        told(0.5)
-    assert shares == [0.5]
-    assert capsys.readouterr().err.count("neighbours  (about") == 1
+        progress.stage("neighbors")
+        report = progress.callback(fractions.append)
+        wait(20)
+        report(0.5)
+    assert fractions == [0.5]
+    assert capsys.readouterr().err.count("neighbors  (about") == 1
 
 
 def test_an_error_is_not_called_done(capsys, without_tqdm):
@@ -124,7 +122,7 @@ def test_a_fit_goes_through_its_stages(capsys, monkeypatch, installed):
     out, err = capsys.readouterr()
     assert out == ""
     assert ("|" in err) == installed  # a bar
-    stages = ["representation", "neighbours"]
+    stages = ["representation", "neighbors"]
     stages += [f"kernel {i} of 6" for i in range(1, 7)]
     places = [err.index(stage) for stage in [*stages, "the winner", "done in"]]
     assert places == sorted(places)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report: its figures are those of the fitted attributes, for every kernel."""
+"""The report agrees with the fitted attributes, for every kernel."""
 
 import json
 import pickle
@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from cdsk import CDSK, BlockCDSK
-from cdsk._choices.partition import Choice
-from cdsk._explain.phrases import clusters_named
-from cdsk._explain.words import MOST_CLUSTERS, WIDTH
+from cdsk._model_selection import Choice
+from cdsk.report._formatting import format_clusters
+from cdsk.report._text import MAX_CLUSTERS, WIDTH
 
 
 def blobs(n=120, centers=3, seed=0):
@@ -37,8 +37,8 @@ def model():
     return model
 
 
-def section(model, title):
-    """One section of the report as a list of lines, the title left out."""
+def get_section(model, title):
+    """Return the lines of a section of the report, without the title."""
     lines = str(model.report()).split("\n")
     begin = next(i for i, line in enumerate(lines) if line.startswith(title))
     end = begin + 1
@@ -47,12 +47,13 @@ def section(model, title):
     return [line[13:] for line in lines[begin:end]]
 
 
-def words(model, title):
-    return " ".join(line.strip() for line in section(model, title))
+def join_section(model, title):
+    """Return a section of the report as one line."""
+    return " ".join(line.strip() for line in get_section(model, title))
 
 
-def changed(model, **attributes):
-    """A copy of a model with other attributes."""
+def copy_with(model, **attributes):
+    """Return a copy of a model with other attributes."""
     copy = CDSK(**model.get_params())
     copy.__dict__.update({**model.__dict__, **attributes})
     return copy
@@ -72,23 +73,23 @@ def test_length_and_width(model):
 
 def test_data(model):
     assert str(model.report()).startswith("CDSK: 140 points in 3 clusters\n")
-    assert words(model, "Data") == "140 points of 3 features, as given"
+    assert join_section(model, "Data") == "140 points, 3 features (raw)"
 
 
-def test_chosen_number_of_clusters(model):
+def test_selected_number_of_clusters(model):
     assert "runner-up" not in str(model.report())
-    chosen = CDSK("auto", random_state=0).fit(blobs())
-    choice = chosen.count_choice_
+    selected = CDSK("auto", random_state=0).fit(blobs())
+    choice = selected.count_choice_
     first, second = np.sort(choice.scores)[:-3:-1]
-    assert words(chosen, "Clusters").startswith(
-        f"{chosen.n_clusters_} chosen, score {first:.2f}; "
-        f"runner-up {choice.runner_up}, score {second:.2f} "
+    assert join_section(selected, "Clusters").startswith(
+        f"Selected n_clusters={selected.n_clusters_} (score {first:.2f}); "
+        f"runner-up {choice.runner_up} (score {second:.2f}) "
     )
 
 
 def test_candidates(model):
     choice = model.choice_
-    rows = section(model, "Kernel")[-len(choice.names) :]
+    rows = get_section(model, "Kernel")[-len(choice.names) :]
     for i, (name, row) in enumerate(zip(choice.names, rows, strict=True)):
         assert row.startswith("> " if i == choice.chosen else "  ")
         rest = row[2:].removeprefix(name).split()
@@ -96,21 +97,22 @@ def test_candidates(model):
         assert rest[:3] == [f"{value:.3f}" for value in shown]
         assert len("".join(rest[3:])) == round(20 * choice.scores[i])
     low, high = model.bandwidth_.min(), model.bandwidth_.max()
-    assert f"bandwidths {low:.3g} to {high:.3g}" in words(model, "Kernel")
-    assert choice.names[choice.chosen] in words(model, "Kernel").split(";")[0]
+    assert f"bandwidths {low:.3g} to {high:.3g}" in join_section(model, "Kernel")
+    assert choice.names[choice.chosen] in join_section(model, "Kernel").split(";")[0]
 
 
 def test_weights(model):
-    text = words(model, "Weights")
+    text = join_section(model, "Weights")
     effective = 1 / np.sum(model.weights_**2)
-    assert text.startswith(f"{len(model.support_)} of 140 points carry weight")
-    assert f"effective number {effective:.1f}; lam 0.2 asks for at least 28" in text
+    assert text.startswith(f"{len(model.support_)} of 140 points have positive weight")
+    assert f"effective sample size {effective:.1f}. " in text
+    assert text.endswith("Minimum support for lam=0.2: 28 points")
 
 
-def figures(model):
-    """Every number of the report but those of rows, which copies have others of."""
+def extract_numbers(model):
+    """Return all numbers of the report except row numbers, which copies change."""
     text = str(model.report())
-    text = re.sub(r"^ *(Outliers)? *Least typical: [^;]*;", "", text, flags=8)
+    text = re.sub(r"Least typical points [^:]*:( *\d+ \(\d\.\d\d\),?\n?)*", "", text)
     found = []
     for line in text.split("\n"):
         is_cluster = re.match(r" {13}[ \d]\d +\S+ +\S+% ", line)
@@ -128,55 +130,62 @@ def figures(model):
         {"kernel": "laplacian", "lam": 0.5},
     ],
 )
-def test_a_weight_is_a_number_of_rows(options):
-    """Every figure is that of a fit of copies; rows of weight 0 are none."""
+def test_integer_weights_equal_repeated_rows(options):
+    """All numbers equal those of a fit of the repeated rows."""
     rng = np.random.default_rng(0)
     X = np.concatenate([blobs(200), rng.uniform(-9, 9, (40, 3)), [[500.0] * 3]])
     times = rng.integers(0, 5, len(X))
-    times[-1] = 1  # a cluster of its own, or noise
+    times[-1] = 1  # a cluster by itself, or noise
     options = {"n_clusters": 4, "random_state": 0, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         weighted = CDSK(**options).fit(X, sample_weight=times)
         copied = CDSK(**options).fit(np.repeat(X, times, axis=0))
-    assert len(figures(weighted)) > 35
-    assert figures(weighted) == figures(copied)
+    assert len(extract_numbers(weighted)) > 35
+    assert extract_numbers(weighted) == extract_numbers(copied)
     assert str(weighted.report()).startswith(f"CDSK: {times.sum()} points in ")
-    rows = np.array(re.findall(r"(\d+) \(\d\.\d\d\)", words(weighted, "Outliers")))
+    rows = np.array(
+        re.findall(r"(\d+) \(\d\.\d\d\)", join_section(weighted, "Outliers"))
+    )
     assert times[rows.astype(int)].all()
 
 
-def test_weights_that_are_no_whole_numbers():
+def test_fractional_weights():
     X = blobs()
     model = CDSK(3, random_state=0).fit(X, sample_weight=np.full(len(X), 0.0125))
     assert str(model.report()).startswith("CDSK: 1.5 points in 3 clusters\n")
-    assert "by the weights of 120 different ones" in words(model, "Data")
-    assert "of 1.5 points carry weight (" in words(model, "Weights")
-    assert "asks for at least 24 different ones" in words(model, "Weights")
-    assert " 0.5 " in section(model, "Clusters")[-1]
+    assert "1.5 points (120 distinct, weighted)" in join_section(model, "Data")
+    assert "of 1.5 points have positive weight (" in join_section(model, "Weights")
+    assert "Minimum support for lam=0.2: 24 distinct points" in join_section(
+        model, "Weights"
+    )
+    assert " 0.5 " in get_section(model, "Clusters")[-1]
 
 
 def test_convergence_and_eigenvalues(model):
     history = model.history_
-    assert words(model, "Convergence") == (
-        f"{model.n_iter_} rounds, merit {history[0]:.6g} to {history[-1]:.6g}, "
+    assert join_section(model, "Convergence") == (
+        f"{model.n_iter_} iterations, objective {history[0]:.6g} to {history[-1]:.6g}, "
         f"KKT gap of the weights {model.qp_gap_:.1e}"
     )
-    found = re.search(r"1 minus ([^;]*); relaxed cut (\S+),", words(model, "Eigen"))
-    shown = [float(value) for value in found[1].split()]
+    pattern = r"1 - eigenvalues: (.*) \(relaxed cut (\S+)\)$"
+    found = re.search(pattern, join_section(model, "Eigenvalues"))
+    shown = [float(value) for value in found[1].split(", ")]
     np.testing.assert_allclose(shown, 1 - model.eigenvalues_, rtol=0.05, atol=1e-12)
     cut = np.sum(1 - model.eigenvalues_)
     assert float(found[2]) == pytest.approx(cut, rel=0.05, abs=1e-12)
 
 
-def test_strays_are_told(model):
-    assert "similar to no cluster" not in words(model, "Outliers")
-    two = changed(model, strays_=np.array([3, 5]))
-    assert words(two, "Outliers").startswith("2 points similar to no cluster took")
+def test_unconnected_points(model):
+    assert "without similarity" not in join_section(model, "Outliers")
+    two = copy_with(model, unconnected_=np.array([3, 5]))
+    assert join_section(two, "Outliers").startswith(
+        "2 points without similarity to any cluster: labeled as the nearest neighbor"
+    )
 
 
 def test_clusters_and_outliers(model):
-    rows = section(model, "Clusters")[-3:]
+    rows = get_section(model, "Clusters")[-3:]
     lead = model.margins_ * model.typicality_
     for y, row in enumerate(rows):
         members = np.flatnonzero(model.labels_ == y)
@@ -189,47 +198,51 @@ def test_clusters_and_outliers(model):
         ordered = np.sort(lead[members])
         np.testing.assert_array_equal(lead[points[3:]], ordered[:3])
         np.testing.assert_array_equal(lead[points[:3]], ordered[::-1][:3])
-    text = words(model, "Outliers")
+    text = join_section(model, "Outliers")
     found = re.findall(r"(\d+) \((-?\d\.\d\d)\)", text)
     lowest = np.argsort(model.typicality_, kind="stable")[: len(found)]
     assert len(found) == 6
     assert [int(point) for point, _ in found] == lowest.tolist()
     assert [t for _, t in found] == [f"{model.typicality_[i]:.2f}" for i in lowest]
-    n_negative, n_empty = np.sum(model.margins_ < 0), 140 - len(model.support_)
-    assert f"{n_negative} of 140 margins are negative, {n_empty} points carry" in text
+    n_negative, n_zero = np.sum(model.margins_ < 0), 140 - len(model.support_)
+    assert text.endswith(
+        f"{n_negative} of 140 points have a negative margin, {n_zero} have zero weight"
+    )
 
 
-def test_points_far_from_all_are_the_outliers():
+def test_distant_points_are_outliers():
     X = np.random.RandomState(0).normal(size=(203, 2)) / 3
     X[:100, 0] += 9
     X[200:] = [[4.5, 20], [30, 0], [-20, -20]]
     model = CDSK(2, random_state=0).fit(X)
     assert set(np.argsort(model.typicality_)[:3]) == {200, 201, 202}
     assert model.typicality_[200:].max() < 0.1
-    found = re.findall(r"(\d+) \(", words(model, "Outliers"))[:3]
+    found = re.findall(r"(\d+) \(", join_section(model, "Outliers"))[:3]
     assert {int(i) for i in found} == {200, 201, 202}
 
 
-def test_parameters_set_since_the_fit_change_nothing(model):
+def test_report_ignores_later_set_params(model):
     expected = str(model.report())
-    later = changed(model)
+    later = copy_with(model)
     later.set_params(
         n_clusters=7, bandwidth=1.0, qp_tol=1e-12, kernel="precomputed", max_iter=1
     )
     assert str(later.report()) == expected
 
 
-def test_small_clusters_are_told(model):
+def test_warning_about_small_clusters(model):
     labels = model.labels_.copy()
-    # a tenth of the mean size is 4.67
-    for size, told in (4, True), (5, False):
+    # 10% of the mean size is 4.67
+    for size, is_expected in (4, True), (5, False):
         labels[:] = np.repeat([0, 1, 2], [size, 70, 70 - size])
-        text = words(changed(model, clusters_=labels), "Warnings")
-        assert ("below a tenth of the mean size" in text) == told
-    # five rows, that are as many as their weights say
+        text = join_section(copy_with(model, clusters_=labels), "Warnings")
+        assert ("smaller than 10% of the mean cluster size" in text) == is_expected
+    # five rows of total weight 4.5
     counts = np.where(labels == 0, 0.9, 1.0)
-    text = words(changed(model, clusters_=labels, sample_weight_=counts), "Warnings")
-    assert "Cluster 0 below a tenth of the mean size" in text
+    text = join_section(
+        copy_with(model, clusters_=labels, sample_weight_=counts), "Warnings"
+    )
+    assert "Cluster 0 is smaller than 10% of the mean cluster size" in text
 
 
 @pytest.mark.parametrize(
@@ -257,7 +270,7 @@ def test_every_kernel(options):
     if options.get("kernel") == "precomputed":
         X = gaussian(X, X)
     with warnings.catch_warnings():
-        # what is wrong with such a kernel is not the matter here
+        # warnings about the kernels are tested elsewhere
         warnings.simplefilter("ignore")
         model = CDSK(3, random_state=0, **options).fit(X)
     text = str(model.report())
@@ -265,14 +278,14 @@ def test_every_kernel(options):
     assert len(text.split("\n")) <= 35
     if len(model.choice_.names) == 1:
         assert "candidate" not in text
-        assert model.choice_.names[0] in words(model, "Kernel")
+        assert model.choice_.names[0] in join_section(model, "Kernel")
 
 
-def test_given_by_a_matrix():
+def test_precomputed_kernel():
     X = blobs()
     model = CDSK(3, kernel="precomputed", random_state=0).fit(gaussian(X, X))
-    assert words(model, "Data") == "120 points, given by their kernel matrix"
-    assert words(model, "Kernel") == "precomputed"
+    assert join_section(model, "Data") == "120 points, precomputed kernel matrix"
+    assert join_section(model, "Kernel") == "precomputed"
 
 
 def test_negative_eigenvalues():
@@ -280,50 +293,49 @@ def test_negative_eigenvalues():
     K = gaussian(blobs(), blobs()) + 0.2 * rng.random((120, 120))
     model = CDSK(3, kernel="precomputed", random_state=0).fit((K + K.T) / 2)
     assert model.n_negative_ > 0
-    text = words(model, "Eigenvalues")
-    assert f"{model.n_negative_} negative eigenvalues of the kernel" in text
+    text = join_section(model, "Eigenvalues")
+    assert f"The kernel has {model.n_negative_} negative eigenvalues. " in text
     assert f"{model.n_clipped_} pair" in text
 
 
-def test_the_first_weights_kept():
+def test_initial_weights_kept():
     model = CDSK(3, max_iter=0, random_state=0).fit(blobs())
-    assert words(model, "Convergence").endswith("first weights kept")
-    assert "0 rounds" in words(model, "Convergence")
+    assert join_section(model, "Convergence").endswith("initial weights kept")
+    assert "0 iterations" in join_section(model, "Convergence")
 
 
-def test_the_chosen_lambda():
+def test_selected_lambda():
     model = CDSK(3, lam="auto", random_state=0).fit(blobs())
-    chosen = model.lambda_choice_
-    text = words(model, "Weights")
-    assert f"smallest {chosen.criterion} of a sample of {chosen.n_sample}" in text
-    assert f"{chosen.lam:.3g}: {chosen.curve.min():.3g}" in text
+    choice = model.lambda_choice_
+    text = join_section(model, "Weights")
+    assert f"criterion {choice.criterion!r} on a sample of {choice.n_sample}" in text
+    assert f"{choice.curve.min():.3g} (lam={choice.lam:.3g})" in text
 
 
-def test_scores_of_the_views():
+def test_representation_scores():
     X, _ = make_blobs(150, 64, centers=3, random_state=0)
     model = CDSK(3, random_state=0).fit(X)
-    text = words(model, "Data")
+    text = join_section(model, "Data")
     scores = model.representation_.scores
     assert model.representation_.view == "raw"
-    assert text.startswith("150 points of 64 features, as given Cohesive agreement")
-    assert f"as given {scores['raw']:.3f} (chosen), standardised " in text
-    assert f" standardised {scores['standardize']:.3f}, whitened to" in text
+    assert text.startswith("150 points, 64 features (raw) Agreement across scales: ")
+    assert f"raw {scores['raw']:.3f} (selected), standardized " in text
+    assert f" standardized {scores['standardize']:.3f}, whitened to" in text
     assert f"whitened to 20 components {scores['whiten 20']:.3f}" in text
-    how = {"representation": "whiten", "n_components": 20}
-    model = CDSK(3, random_state=0, **how).fit(X)
-    expected = "150 points of 64 features, whitened to 20 components"
-    assert words(model, "Data") == expected
+    model = CDSK(3, representation="whiten", n_components=20, random_state=0).fit(X)
+    expected = "150 points, 64 features (whitened to 20 components)"
+    assert join_section(model, "Data") == expected
 
 
 def test_eighty_clusters():
     X, _ = make_blobs(390, 4, centers=80, cluster_std=0.5, random_state=0)
-    # one kernel and no rounds: so many eigenvectors take time
+    # one kernel and no iterations: 80 eigenvectors take time
     model = CDSK(80, bandwidth="local", max_iter=0, random_state=0).fit(X)
     lines = str(model.report()).split("\n")
     assert 20 <= len(lines) <= 40
     assert max(map(len, lines)) <= WIDTH
     margin = np.bincount(model.labels_, model.margins_) / np.bincount(model.labels_)
-    rows = section(model, "Clusters")[-MOST_CLUSTERS:]
+    rows = get_section(model, "Clusters")[-MAX_CLUSTERS:]
     shown = [int(row.split()[0]) for row in rows]
     hidden = np.delete(margin, shown)
     assert margin[shown].max() <= hidden.min()
@@ -341,59 +353,60 @@ def test_few_points(n):
 def test_no_warnings():
     X, _ = make_moons(300, noise=0.05, random_state=0)
     model = CDSK(2, bandwidth=0.2, random_state=0).fit(X)
-    assert words(model, "Warnings") == "none"
+    assert join_section(model, "Warnings") == "none"
 
 
-def test_warnings_of_margins(model):
+def test_warnings_about_margins(model):
     margins = np.full(140, 0.5)
     margins[:8], margins[8:10] = -0.1, 0.0
-    text = words(changed(model, margins_=margins), "Warnings")
+    text = join_section(copy_with(model, margins_=margins), "Warnings")
     assert "8 points (6%) have a negative margin" in text
-    assert "2 points of margin 0" in text
+    assert "2 points have margin 0" in text
 
 
-def test_warnings_of_clusters(model):
+def test_warnings_about_clusters(model):
     labels = np.zeros(140, dtype=np.int64)
     labels[-2:] = 1
     weights = np.where(labels == 0, 1 / 138, 0.0)
-    odd = changed(model, clusters_=labels, weights_=weights)
-    text = words(odd, "Warnings")
-    assert "3 clusters were asked for, 2 were found" in text
-    assert "Cluster 1 below a tenth of the mean size" in text
-    assert "Cluster 1 without weight" in text
+    odd = copy_with(model, clusters_=labels, weights_=weights)
+    text = join_section(odd, "Warnings")
+    assert "Found 2 clusters, fewer than n_clusters=3." in text
+    assert "Cluster 1 is smaller than 10% of the mean cluster size" in text
+    assert "Cluster 1 has zero weight: predict never returns it." in text
 
 
-def test_warning_of_kernels_that_disagree(model):
+def test_warning_about_disagreeing_kernels(model):
     scores = np.array([0.24, 0.2])
     choice = Choice(
         ("a", "b"), scores, *np.ones((2, 2)), np.eye(2), np.ones(2, bool), 0
     )
-    text = words(changed(model, choice_=choice), "Warnings")
-    assert "The kernels disagree (best score 0.24)" in text
+    text = join_section(copy_with(model, choice_=choice), "Warnings")
+    assert "The candidate kernels disagree (best score 0.24)" in text
 
 
-def test_warnings_of_convergence():
+def test_warnings_about_convergence():
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1"):
         model = CDSK(3, bandwidth=2.0, max_iter=1, random_state=0).fit(blobs())
-    fall = model.history_[-2] - model.history_[-1]
-    text = words(model, "Warnings")
-    assert f"ended at max_iter=1 while the merit still fell by {fall:.1e}" in text
-    # as the fit itself judges: the last round allowed may be one that converged
+    decrease = model.history_[-2] - model.history_[-1]
+    text = join_section(model, "Warnings")
+    assert "Not converged after max_iter=1: the last iteration decreased" in text
+    assert f"the objective by {decrease:.1e}." in text
+    # the last allowed iteration may converge
     assert not model.converged_
-    assert "max_iter" not in words(changed(model, converged_=True), "Warnings")
-    text = words(changed(model, qp_gap_=1e-3), "Warnings")
-    assert "KKT gap of the weights above qp_tol=1.0e-04" in text
+    assert "max_iter" not in join_section(copy_with(model, converged_=True), "Warnings")
+    text = join_section(copy_with(model, qp_gap_=1e-3), "Warnings")
+    assert "The KKT gap of the weights exceeds qp_tol=1.0e-04." in text
 
 
-def test_names_of_many_clusters_are_shortened():
-    assert clusters_named([3]) == "Cluster 3"
-    assert clusters_named(range(12)) == "Clusters 0, 1, 2, 3, 4, 5, 6, 7, ..."
+def test_lists_of_clusters_are_shortened():
+    assert format_clusters([3]) == "Cluster 3"
+    assert format_clusters(range(12)) == "Clusters 0, 1, 2, 3, 4, 5, 6, 7, ..."
 
 
-def first_of(data):
-    """A quick fit: what is warned of features does not depend on the rest."""
-    how = {"max_iter": 0, "n_init": 1, "random_state": 0}
-    return CDSK(2, representation="raw", **how).fit(data)
+def fit_quickly(data):
+    """Fit without iterations: warnings about features do not depend on them."""
+    model = CDSK(2, representation="raw", max_iter=0, n_init=1, random_state=0)
+    return model.fit(data)
 
 
 def iris_with_noise(unit, n_noise=1):
@@ -417,11 +430,11 @@ def iris_with_noise(unit, n_noise=1):
     ids=["iris", "wine", "digits", "moons", "one", "constant", "noise", "four"],
 )
 def test_features_in_comparable_units(data):
-    assert "variance" not in words(first_of(data), "Warnings")
+    assert "variance" not in join_section(fit_quickly(data), "Warnings")
 
 
 @pytest.mark.parametrize(
-    ("data", "named"),
+    ("data", "listed"),
     [
         (load_wine(as_frame=True).data, "Feature 12 ('proline') has"),
         (load_wine().data, "Feature 12 has"),
@@ -431,75 +444,75 @@ def test_features_in_comparable_units(data):
         (1e-130 * iris_with_noise(1e5), "Feature 4 has"),
     ],
 )
-def test_features_that_dominate(data, named):
-    text = words(first_of(data), "Warnings")
-    assert f"{named} more than 99% of the variance: distances hardly see" in text
+def test_warning_about_dominant_features(data, listed):
+    text = join_section(fit_quickly(data), "Warnings")
+    assert f"{listed} more than 99% of the variance and dominate" in text
 
 
-def test_features_of_other_kernels_and_views():
+def test_no_feature_warning_for_other_kernels_and_representations():
     X = iris_with_noise(1e5)
     for parameters in ({}, {"representation": "whiten"}, {"kernel": "cosine"}):
         model = CDSK(2, random_state=0, **parameters).fit(X)
-        assert "variance" not in words(model, "Warnings")
+        assert "variance" not in join_section(model, "Warnings")
     K = gaussian(blobs(), blobs())
     model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
     assert model.representation_.spread is None
-    assert "variance" not in words(model, "Warnings")
+    assert "variance" not in join_section(model, "Warnings")
 
 
 @pytest.mark.parametrize("spread", [0.0, np.inf])
-def test_no_spread_and_spread_beyond_the_range_of_squares(model, spread):
+def test_zero_and_infinite_spread(model, spread):
     representation = replace(model.representation_, spread=np.full(3, spread))
-    copy = changed(model, representation_=representation)
-    assert "variance" not in words(copy, "Warnings")
+    copy = copy_with(model, representation_=representation)
+    assert "variance" not in join_section(copy, "Warnings")
 
 
-def test_spread_is_that_of_the_data_as_given():
+def test_spread_is_that_of_the_raw_data():
     X = iris_with_noise(1e5)
     for view in ("auto", "raw", "normal_scores", "whiten"):
         model = CDSK(2, representation=view, random_state=0).fit(X)
         np.testing.assert_allclose(model.representation_.spread, X.std(axis=0))
 
 
-# --- facts --------------------------------------------------------------------------
+# --- plain data ---------------------------------------------------------------------
 
 
-def test_facts_are_plain_and_those_of_the_model(model):
-    facts = model.report().to_dict()
-    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
-    assert (facts["schema"], facts["schema_version"]) == ("cdsk-report", 1)
-    assert (facts["estimator"], facts["blocks"]) == ("CDSK", None)
-    assert facts["data"]["n_points"] == facts["data"]["n_rows"] == 140
-    assert facts["eigenvalues"]["values"] == model.eigenvalues_.tolist()
-    assert facts["convergence"]["merit"] == model.history_.tolist()
-    assert facts["convergence"]["qp_gap"] == model.qp_gap_
-    assert facts["weights"]["n_support"] == len(model.support_)
-    bandwidth = facts["kernel"]["bandwidth"]
+def test_summary_agrees_with_the_model(model):
+    summary = model.report().to_dict()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert (summary["schema"], summary["schema_version"]) == ("cdsk-report", 2)
+    assert (summary["estimator"], summary["blocks"]) == ("CDSK", None)
+    assert summary["data"]["n_points"] == summary["data"]["n_rows"] == 140
+    assert summary["eigenvalues"]["values"] == model.eigenvalues_.tolist()
+    assert summary["convergence"]["objective"] == model.history_.tolist()
+    assert summary["convergence"]["qp_gap"] == model.qp_gap_
+    assert summary["weights"]["n_support"] == len(model.support_)
+    bandwidth = summary["kernel"]["bandwidth"]
     assert bandwidth["median"] == np.median(model.bandwidth_)
-    candidates = facts["kernel"]["candidates"]
+    candidates = summary["kernel"]["candidates"]
     assert [c["score"] for c in candidates] == model.choice_.scores.tolist()
     assert [c["chosen"] for c in candidates].index(True) == model.choice_.chosen
-    for y, cluster in enumerate(facts["clusters"]["found"]):
+    for y, cluster in enumerate(summary["clusters"]["per_cluster"]):
         members = model.clusters_ == y
         assert (cluster["cluster"], cluster["size"]) == (y, members.sum())
         assert cluster["weight"] == pytest.approx(model.weights_[members].sum())
         assert cluster["confidence"] == pytest.approx(model.margins_[members].mean())
 
 
-def test_rows_of_the_facts(model):
+def test_rows_of_the_summary(model):
     X = np.random.default_rng(0).normal(size=(140, 2))
     names = [f"row {i}" for i in range(140)]
-    facts = model.report(X, feature_names="ab", row_names=names).to_dict()
-    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
-    assert facts["features"] == {
+    summary = model.report(X, feature_names="ab", row_names=names).to_dict()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["features"] == {
         "n_columns": 2,
         "shown": [{"column": 0, "name": "a"}, {"column": 1, "name": "b"}],
     }
-    named = set(facts["outliers"]["least_typical"])
-    for cluster in facts["clusters"]["found"]:
-        named |= {*cluster["most_typical"], *cluster["least_typical"]}
-    assert {row["row"] for row in facts["rows"]} == named
-    for row in facts["rows"]:
+    listed = set(summary["outliers"]["least_typical"])
+    for cluster in summary["clusters"]["per_cluster"]:
+        listed |= {*cluster["most_typical"], *cluster["least_typical"]}
+    assert {row["row"] for row in summary["rows"]} == listed
+    for row in summary["rows"]:
         i = row["row"]
         assert row["name"] == names[i]
         assert row["values"] == X[i].tolist()
@@ -523,44 +536,44 @@ def test_rows_of_the_facts(model):
         {"approximation": "lowrank", "bandwidth": 1.5},
     ],
 )
-def test_facts_of_every_choice_are_plain(options):
+def test_summary_of_every_selection_is_plain_data(options):
     X = blobs()
     X = gaussian(X, X) if options.get("kernel") == "precomputed" else X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = CDSK(**{"n_clusters": 3, "random_state": 0, **options}).fit(X)
-    facts = model.report().to_dict()
-    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    summary = model.report().to_dict()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     if "noise" in options:
-        noise = facts["outliers"]["noise"]
+        noise = summary["outliers"]["noise"]
         assert noise["n_points"] == np.sum(model.labels_ < 0)
         assert noise["thresholds"] == model.noise_.thresholds.tolist()
     if "lam" in options:
-        assert facts["weights"]["lam_choice"]["curve"] == list(
+        assert summary["weights"]["lam_choice"]["curve"] == list(
             model.lambda_choice_.curve
         )
-        assert facts["clusters"]["count_choice"]["scores"] == list(
+        assert summary["clusters"]["count_choice"]["scores"] == list(
             model.count_choice_.scores
         )
     if "approximation" in options:
         error = model.approximation_.trace_error
-        assert facts["kernel"]["approximation"]["trace_error"] == error
+        assert summary["kernel"]["approximation"]["trace_error"] == error
 
 
-def test_every_fact_is_documented(model):
+def test_every_key_is_documented(model):
     text = (Path(__file__).parents[1] / "docs" / "report.md").read_text("utf-8")
     with_all = CDSK("auto", lam="auto", noise=0.05, random_state=0).fit(blobs())
     block = BlockCDSK(3, random_state=0).fit(blobs())
     low = CDSK(3, approximation="lowrank", bandwidth=1.5, random_state=0).fit(blobs())
 
-    def keys(facts):
-        if isinstance(facts, dict):
-            for name, value in facts.items():
+    def keys(summary):
+        if isinstance(summary, dict):
+            for name, value in summary.items():
                 yield name
-                if name != "representation_scores":  # names of views
+                if name != "representation_scores":  # keys are representations
                     yield from keys(value)
-        elif isinstance(facts, list):
-            for value in facts:
+        elif isinstance(summary, list):
+            for value in summary:
                 yield from keys(value)
 
     for fitted in (model, with_all, block, low):
@@ -570,23 +583,23 @@ def test_every_fact_is_documented(model):
             assert f"`{name}`" in text, name
 
 
-def test_facts_of_blocks():
+def test_summary_of_blocks():
     model = BlockCDSK(3, random_state=0).fit(blobs(600))
-    facts = model.report().to_dict()
-    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
-    assert facts["estimator"] == "BlockCDSK"
-    assert facts["blocks"]["sizes"] == np.bincount(model.labels_).tolist()
-    assert facts["blocks"]["n_landmarks"] == facts["data"]["n_rows"]
-    assert facts["rows"][0]["name"].startswith("landmark ")
+    summary = model.report().to_dict()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["estimator"] == "BlockCDSK"
+    assert summary["blocks"]["sizes"] == np.bincount(model.labels_).tolist()
+    assert summary["blocks"]["n_landmarks"] == summary["data"]["n_rows"]
+    assert summary["rows"][0]["name"].startswith("landmark ")
 
 
-def test_a_report_outlives_its_model(model):
-    later = changed(model)
+def test_report_does_not_change_with_its_model(model):
+    later = copy_with(model)
     report = later.report()
     before, text = report.to_dict(), str(report)
     later.fit(blobs(seed=1))
-    facts = report.to_dict()
-    facts["clusters"].clear()
+    summary = report.to_dict()
+    summary["clusters"].clear()
     assert report.to_dict() == before
     assert str(report) == repr(report) == text
     assert str(pickle.loads(pickle.dumps(report))) == text

@@ -12,17 +12,25 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 import reference
-from cdsk import CDSK, suggest_n_clusters
-from cdsk._choices import representation as _views
-from cdsk._choices.representation import Representation, represent
+from cdsk import CDSK, _model_selection, _preprocessing, suggest_n_clusters
+from cdsk._model_selection import _ViewComparison, select_representation
+from cdsk._preprocessing import Representation
 
 N_CLUSTERS = 10
 VIEWS = "raw", "standardize", "normal_scores", "whiten"
 
 
-def represented(X, view, n_clusters=2, n_components=None, masses=None, seed=0):
+def represented(X, view, n_clusters=2, n_components=None, multiplicity=None, seed=0):
     rng = np.random.RandomState(seed)
-    return represent(X, n_clusters, view, rng, 1, n_components, masses)
+    return select_representation(
+        X,
+        view,
+        n_clusters,
+        rng=rng,
+        n_threads=1,
+        n_components=n_components,
+        multiplicity=multiplicity,
+    )
 
 
 def whitened(X, n_components=None):
@@ -111,7 +119,7 @@ def test_scale_rotation_and_shift_of_whitened_data_change_no_distance(rng):
     np.testing.assert_allclose(Z @ Z.T, W @ W.T, atol=1e-8)
 
 
-def test_standardised_data_are_those_of_scikit_learn(rng):
+def test_standardized_data_are_those_of_scikit_learn(rng):
     X = rng.normal(size=(60, 4)) * [1e-200, 1, 7, 1e6] + [0, 3, 1e6, 0]
     X[:, 1] = 0.1  # whose mean is not 0.1 in the last bit
     new = rng.normal(size=(9, 4)) * 1e6
@@ -141,7 +149,7 @@ def test_normal_scores_are_those_of_scipy(rng):
 
 
 @pytest.mark.parametrize("copies", [10, 11])
-def test_feature_of_a_common_value_is_standardised(rng, copies):
+def test_feature_of_a_common_value_is_standardized(rng, copies):
     X = rng.normal(size=(100, 2))
     X[:copies, 0] = 0.0
     Z = represented(X, "normal_scores").transform(X)
@@ -157,7 +165,7 @@ def test_normal_scores_of_new_points_are_monotone(rng):
     new = np.sort(np.concatenate([X[:, 0], np.linspace(-50, 2 * X.max(), 5000)]))
     Z = representation.transform(new[:, np.newaxis])[:, 0]
     assert (np.diff(Z)[np.diff(new) > 0] > 0).all()
-    # between values linear, and beyond them as steep as standardising
+    # between values linear, and beyond them as steep as standardizing
     low, high = np.sort(X[:, 0])[[7, 8]]
     ends = representation.transform(np.array([[low], [high]]))
     middle = representation.transform(np.array([[0.5 * (low + high)]]))
@@ -178,21 +186,21 @@ def test_values_next_to_each_other_keep_their_scores():
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_weight_is_a_number_of_repetitions(rng, view):
     X, new = np.round(rng.normal(size=(40, 4)), 1) * [1, 1, 5, 9], np.eye(4)
-    masses = rng.integers(1, 6, size=40)
-    weighted = represented(X, view, masses=masses.astype(float))
-    repeated = represented(np.repeat(X, masses, axis=0), view)
+    multiplicity = rng.integers(1, 6, size=40)
+    weighted = represented(X, view, multiplicity=multiplicity.astype(float))
+    repeated = represented(np.repeat(X, multiplicity, axis=0), view)
     np.testing.assert_allclose(weighted.spread, repeated.spread, rtol=1e-12)
     for points in (X, new):
         Z, W = (r.transform(points) for r in (weighted, repeated))
         np.testing.assert_allclose(Z @ Z.T, W @ W.T, atol=1e-9)
     Z = weighted.transform(X)
-    covariance = np.cov(Z.T, ddof=0, fweights=masses)
+    covariance = np.cov(Z.T, ddof=0, fweights=multiplicity)
     if view == "whiten":
         np.testing.assert_allclose(covariance, np.eye(4), atol=1e-9)
     elif view != "raw":
         np.testing.assert_allclose(np.diag(covariance), 1, atol=1e-9)
         # the unit of the weights is none of the matter
-        other = represented(X, view, masses=0.3 * masses)
+        other = represented(X, view, multiplicity=0.3 * multiplicity)
         np.testing.assert_allclose(other.transform(X), Z, atol=1e-12)
 
 
@@ -234,7 +242,7 @@ def test_a_point_is_the_same_alone_and_among_many(rng, view, dtype):
 def test_points_of_the_fit_are_the_transformed_rows(rng, view):
     X = make_blobs(150, 5, centers=3, random_state=0)[0] * [1, 2, 3, 4, 5]
     model = CDSK(3, representation=view, random_state=0).fit(X)
-    inside = model._votes.neighbours.X[model._points.point_of]
+    inside = model._predictor.votes.neighbors.X[model._predictor.points.inverse]
     np.testing.assert_array_equal(inside, model.representation_.transform(X))
 
 
@@ -257,7 +265,7 @@ def planar(ratio):
 @pytest.mark.parametrize(
     ("ratio", "name"), [(1.0, "raw"), (1.99, "raw"), (101.0, "standardize")]
 )
-def test_few_features_are_standardised_if_their_spreads_differ(ratio, name):
+def test_few_features_are_standardized_if_their_spreads_differ(ratio, name):
     X = planar(ratio)
     X = np.column_stack([X, np.full(60, 5.0)])  # what does not vary has no say
     for data in (X, 1e-3 * X + 7, X[:, ::-1]):
@@ -270,7 +278,7 @@ def test_few_features_are_standardised_if_their_spreads_differ(ratio, name):
 def test_where_units_may_be_the_same_the_data_as_given_must_pay(ratio, monkeypatch):
     seen = {"standardize": 0.5, "raw": 0.6}
     order = iter([*seen, *seen])
-    monkeypatch.setattr(_views, "_score", lambda *_: seen[next(order)])
+    monkeypatch.setattr(_ViewComparison, "_score", lambda *_: seen[next(order)])
     representation = represented(planar(ratio), "auto")
     assert representation.scores == seen
     assert representation.name == "standardize"
@@ -283,12 +291,12 @@ def test_clusters_far_apart_along_one_feature_are_found(size):
     centers = 12.0 * np.arange(4)[:, np.newaxis] * [1, 0, 0]
     X, y = make_blobs(4 * size, centers=centers, random_state=0)
     model = CDSK(4, random_state=0).fit(X)
-    # standardised .69 and .97
+    # standardized .69 and .97
     assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
 def test_views_that_are_compared(rng, monkeypatch):
-    monkeypatch.setattr(_views, "_score", lambda *_: 0.5)
+    monkeypatch.setattr(_ViewComparison, "_score", lambda *_: 0.5)
 
     def views(n, d, n_clusters, unequal=False, rank=None):
         X = rng.normal(size=(n, d))
@@ -301,7 +309,7 @@ def test_views_that_are_compared(rng, monkeypatch):
     assert views(60, 3, 2) == []
     assert views(60, 4, 2) == ["raw", "normal_scores"]
     assert views(60, 59, 2, unequal=True) == ["standardize", "normal_scores", "raw"]
-    # fewer than 0.7 of what they can span, and what 12 centres span
+    # fewer than 0.7 of what they can span, and what 12 centers span
     assert views(400, 60, 2) == ["raw", "standardize", *WHITENED[:2]]
     assert views(400, 150, 12, unequal=True) == ["raw", "standardize", *WHITENED[1:4]]
     assert views(30, 150, 2) == ["raw", "standardize", *WHITENED[:2]]
@@ -317,16 +325,16 @@ WHITENED = [f"whiten {m}" for m in (10, 20, 50, 100, 200)]
 @pytest.mark.parametrize("weighted", [False, True])
 def test_score_is_the_cohesive_agreement_of_the_partitions(rng, monkeypatch, weighted):
     X, seen = make_blobs(150, 4, centers=5, cluster_std=3, random_state=0)[0], []
-    masses = rng.uniform(1, 3, size=150) if weighted else None
-    partition = _views.spectral_partition
+    multiplicity = rng.uniform(1, 3, size=150) if weighted else None
+    partition = _model_selection.spectral_partition
 
     def record(*args, **how):
         found, labels = partition(*args, **how)
         seen.append((labels, args[0].graph.indicator(1)))
         return found, labels
 
-    monkeypatch.setattr(_views, "spectral_partition", record)
-    scores = represented(X, "auto", 5, masses=masses).scores
+    monkeypatch.setattr(_model_selection, "spectral_partition", record)
+    scores = represented(X, "auto", 5, multiplicity=multiplicity).scores
     size = 3
     assert len(seen) == 2 * size
     for i, score in enumerate(scores.values()):
@@ -345,7 +353,7 @@ def test_score_is_the_cohesive_agreement_of_the_partitions(rng, monkeypatch, wei
 @pytest.mark.parametrize("factor, chosen", [(1.26, "normal_scores"), (1.24, "raw")])
 def test_another_view_must_pay(rng, monkeypatch, factor, chosen):
     scores = iter([0.4, 0.4 * factor])
-    monkeypatch.setattr(_views, "_score", lambda *_: next(scores))
+    monkeypatch.setattr(_ViewComparison, "_score", lambda *_: next(scores))
     representation = represented(rng.normal(size=(60, 4)), "auto")
     assert representation.scores == {"raw": 0.4, "normal_scores": 0.4 * factor}
     assert representation.view == chosen
@@ -373,11 +381,13 @@ def test_whitening_is_not_chosen_where_large_components_show_them(seed):
     assert representation.transform(X) is X
 
 
-@pytest.mark.parametrize(("d", "attribute"), [(80, "_SAMPLE_OF_MANY"), (20, "_SAMPLE")])
+@pytest.mark.parametrize(
+    ("d", "attribute"), [(80, "_SAMPLE_MANY_FEATURES"), (20, "_SAMPLE")]
+)
 def test_decision_is_made_on_a_sample(monkeypatch, d, attribute):
     X, _ = hidden_clusters(n=300, d=d)
     everything = represented(X, "auto", N_CLUSTERS).scores
-    monkeypatch.setattr(_views, attribute, 150)
+    monkeypatch.setattr(_model_selection, attribute, 150)
     some = [represented(X, "auto", N_CLUSTERS, seed=s) for s in (0, 0, 1)]
     assert some[0].scores == some[1].scores != some[2].scores
     assert some[0].scores != everything
@@ -395,12 +405,12 @@ def test_what_is_best_on_a_sample_must_be_so_on_more_points(monkeypatch):
         300: {"raw": 0.3, 20: 0.35, 50: 0.4},
     }
 
-    def told(X, *_):
+    def told(self, X, *_):
         name = "raw" if X.shape[1] == 120 else X.shape[1]
         return score[len(X)].get(name, 0.0)
 
-    monkeypatch.setattr(_views, "_SAMPLE_OF_MANY", 150)
-    monkeypatch.setattr(_views, "_score", told)
+    monkeypatch.setattr(_model_selection, "_SAMPLE_MANY_FEATURES", 150)
+    monkeypatch.setattr(_ViewComparison, "_score", told)
     X = np.random.default_rng(0).normal(size=(300, 120))
     found = represented(X, "auto", N_CLUSTERS)
     assert found.view == "whiten 50"
@@ -409,8 +419,8 @@ def test_what_is_best_on_a_sample_must_be_so_on_more_points(monkeypatch):
 
 
 @pytest.mark.parametrize("components", [(2, 3), (2, 4)])
-def test_no_fewer_components_than_the_centres_span(monkeypatch, components):
-    monkeypatch.setattr(_views, "COMPONENTS", components)
+def test_no_fewer_components_than_the_centers_span(monkeypatch, components):
+    monkeypatch.setattr(_model_selection, "COMPONENTS", components)
     X, _ = hidden_clusters()
     found = represented(X, "auto", 5)
     assert set(found.scores) == {"raw", "standardize", "whiten 4"}
@@ -465,7 +475,7 @@ def test_estimator_whitens_fits_and_predicts():
     assert adjusted_rand_score(model.predict(new), new_y) > 0.85
 
 
-def test_table_in_its_own_units_is_standardised():
+def test_table_in_its_own_units_is_standardized():
     X, y = load_wine(return_X_y=True)
     model = CDSK(3, random_state=0).fit(X)
     assert set(model.representation_.scores) == {"standardize", "normal_scores"}
@@ -510,14 +520,16 @@ def test_equal_points_are_one_cluster_in_every_view(view):
 def test_new_points_are_checked(rng, view):
     X = rng.normal(size=(60, 4))
     found = Representation.fit(X, view)
-    np.testing.assert_array_equal(found.transform(X.tolist()), found.of_checked(X))
+    np.testing.assert_array_equal(
+        found.transform(X.tolist()), found.transform_validated(X)
+    )
     whole = np.arange(8).reshape(2, 4)
-    expected = found.of_checked(whole.astype(float))
+    expected = found.transform_validated(whole.astype(float))
     np.testing.assert_array_equal(found.transform(whole), expected)
     hole = X.copy()
     hole[3, 2] = np.nan
     for wrong, message in (
-        (X[:, :3], "X has 3 features, but the representation is that of 4 features"),
+        (X[:, :3], "X has 3 features, but the representation was fitted to 4 features"),
         (hole, r"Input X contains NaN at row 3, column 2 \(1 in all\)"),
         ([["a"] * 4], "X must hold numbers only; got 'a' at row 0"),
         (X[0], "Expected 2D array"),
@@ -547,9 +559,11 @@ def test_room_for_copies_is_asked_before_they_are_made(rng, view, monkeypatch):
             run()
 
     for run in (partial(Representation.fit, X, view), partial(found.transform, X)):
-        monkeypatch.setattr(_views, "check_memory", lambda n, *words: asked.append(n))
+        monkeypatch.setattr(
+            _preprocessing, "check_memory", lambda n, *words: asked.append(n)
+        )
         assert 0.8 < peak_of(run) / asked.pop() < 1.3
-        monkeypatch.setattr(_views, "check_memory", refuse)
+        monkeypatch.setattr(_preprocessing, "check_memory", refuse)
         assert peak_of(partial(refused, run)) < 0.5 * X.nbytes
 
 
@@ -570,13 +584,9 @@ def test_bad_views_are_refused_in_words(rng, view):
         ({"representation": "whiten", "n_components": 0}, "n_components must be .*got"),
         ({"representation": "raw", "n_components": 2}, "expected None .* got 2"),
         ({"representation": "standardize", "n_components": 2}, "expected None .*got 2"),
-        (
-            {"representation": "whiten", "approximation": "lowrank", "bandwidth": 1.0},
-            "whitened beforehand",
-        ),
     ],
 )
-def test_components_of_nothing_or_of_two_things_are_refused(rng, parameters, message):
+def test_components_of_nothing_are_refused(rng, parameters, message):
     with pytest.raises(ValueError, match=message):
         CDSK(2, **parameters).fit(rng.normal(size=(30, 3)))
 
@@ -603,7 +613,7 @@ def test_units_whose_squares_are_no_ordinary_numbers_are_refused(rng, view, unit
 
 def test_what_is_printed_is_the_view_and_the_scores(rng):
     X = rng.normal(size=(90, 70))
-    shown = repr(represent(X, 3, "auto", np.random.RandomState(0), 1))
+    shown = repr(represented(X, "auto", 3))
     assert shown.startswith("Representation(name='")
     assert "scores={'raw': 0." in shown
     assert "array" not in shown

@@ -1,4 +1,4 @@
-"""The documentation site: public names, code of its pages, the search for links."""
+"""The documentation site: public names, examples, broken links."""
 
 import contextlib
 import io
@@ -16,17 +16,19 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def public_names():
-    """Full names of what the package and its public modules offer."""
-    folders = [found.name for found in iter_modules(cdsk.__path__) if found.ispkg]
-    public = [f"cdsk.{name}" for name in folders if not name.startswith("_")]
-    for module in map(import_module, ["cdsk", *public]):
-        for name in module.__all__:
+    """Yield the full names that the package and its folders export."""
+    folders = [
+        f"cdsk.{found.name}" for found in iter_modules(cdsk.__path__) if found.ispkg
+    ]
+    for module in map(import_module, ["cdsk", *folders]):
+        # folders without __all__ export through the package, or nothing
+        for name in getattr(module, "__all__", []):
             if callable(getattr(module, name)):
                 yield f"{module.__name__}.{name}"
 
 
 def names_of_the_reference():
-    """Full names of the rows of the tables, which are indented and nothing else."""
+    """Yield the full names in the tables of the reference, one indented word a line."""
     module = None
     for line in (DOCS / "api" / "index.rst").read_text(encoding="utf-8").splitlines():
         if line.startswith(".. module::"):
@@ -61,20 +63,20 @@ def test_broken_links_are_found(tmp_path):
 PAGES = [
     page
     for page in sorted([*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")])
-    # tests/test_readme.py has these
+    # run by tests/test_readme.py
     if page.name not in ("description.md", "distributed.md")
     and re.search(r"```python\n.*?```\n\n```\n", page.read_text("utf-8"), re.DOTALL)
 ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_code_of_a_page_prints_what_is_said(page):
+def test_examples_of_a_page_print_what_is_shown(page):
     names = {}
     text = page.read_text(encoding="utf-8")
-    for code, said in re.findall(
+    for code, expected in re.findall(
         r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", text, flags=re.DOTALL
     ):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page.name, "exec"), names)
-        assert printed.getvalue() == said
+        assert printed.getvalue() == expected

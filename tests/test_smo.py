@@ -1,7 +1,5 @@
 """The QP solver: KKT conditions, independent solvers, degenerate problems."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -41,7 +39,7 @@ def random_problem(rng, n, rank):
     rank=st.integers(1, 40),
     room=st.floats(1.0, 50.0),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_random_problems_are_solved(seed, n, rank, room):
     Q, p = random_problem(np.random.default_rng(seed), n, rank)
     upper = min(1.0, room / n)
@@ -76,7 +74,7 @@ def test_agrees_with_reference_twin(rng):
 @pytest.mark.parametrize("lam", [0.1, 0.3, 0.7])
 def test_agrees_with_libsvm_on_a_weight_step(rng, lam):
     # min q'a + a'(n lam K o G)a is a one-class SVM: 2 Q + q1' + 1q' as its kernel,
-    # weights scaled by n lam; libsvm minimises half of that quadratic form.
+    # weights scaled by n lam; libsvm minimizes half of that quadratic form.
     n = 150
     X = np.concatenate([rng.normal(size=(75, 2)), rng.normal(size=(75, 2)) + 3])
     K = cdsk.gaussian_gram(X, 1.0)
@@ -197,7 +195,7 @@ def test_objective_is_within_the_gap_of_the_minimum(rng):
         ({"Q": np.arange(9.0).reshape(3, 3)}, "Q must be symmetric"),
         ({"Q": np.full((3, 3), np.nan)}, "Q contains NaN"),
         ({"Q": sparse.eye_array(3, 2)}, r"Q must be a square matrix; got .*\(3, 2\)"),
-        ({"Q": sparse.csr_array((0, 0))}, r"Q must have a row at least; .*\(0, 0\)"),
+        ({"Q": sparse.csr_array((0, 0))}, r"Q must have at least one row; .*\(0, 0\)"),
         (
             {"Q": sparse.csr_array(np.arange(9.0).reshape(3, 3))},
             r"Q must be symmetric; got 2.0 at \(0, 2\) and 6.0 at \(2, 0\)",
@@ -206,7 +204,7 @@ def test_objective_is_within_the_gap_of_the_minimum(rng):
         ({"Q": 1j * sparse.eye_array(3)}, "Q must hold real numbers; .* complex128"),
         ({"p": [1.0, 2.0]}, r"p must have shape \(3,\)"),
         ({"p": [1.0, np.inf, 2.0]}, "p must hold finite numbers; got NaN, infinity"),
-        ({"p": ["a", "b", "c"]}, r"p must hold 3 numbers; got \['a'"),
+        ({"p": ["a", "b", "c"]}, r"p must hold 3 numbers; got 'a' at row 0"),
         ({"p": None}, "p must hold finite numbers"),
         ({"upper": 0.3}, r"upper must be at least 1 / n = 0.333333"),
         ({"upper": -1}, "upper must be a number > 0; got -1"),
@@ -228,16 +226,6 @@ def test_kkt_gap_by_hand():
     assert _smo.kkt_gap(x, g, 1.0) == 2.0
     assert _smo.kkt_gap(x, g, 0.5) == 2.0
     assert _smo.kkt_gap(np.array([0.5, 0.5]), np.array([1.0, 2.0]), 0.5) == 0.0
-
-
-def test_interrupt_ends_a_long_solve(rng, interrupt_after):
-    # a problem so ill-conditioned that this tolerance takes millions of steps
-    Q = cdsk.gaussian_gram(rng.normal(size=(2000, 2)), 5.0)
-    p = -Q @ rng.uniform(size=2000) / 500
-    began = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt), interrupt_after(0.5):
-        cdsk.solve_qp(Q, p, 1 / 500, tol=1e-15, max_iter=2 * 10**7)
-    assert time.perf_counter() - began < 10
 
 
 @pytest.mark.parametrize("slots", [0, 1, 2, 3, 50])
@@ -324,7 +312,7 @@ def assert_same(found, expected):
     ties=st.booleans(),
 )
 @example(seed=393, n=87, per_row=12.6015625, room=3.0, diagonal="constant", ties=True)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_sparse_rows_take_the_same_steps(seed, n, per_row, room, diagonal, ties):
     rng = np.random.default_rng(seed)
     A, d, p = sparse_problem(rng, n, int(per_row * n), diagonal)
@@ -432,7 +420,7 @@ def test_what_is_no_csr_matrix_is_refused(starts, columns):
 
 
 def test_arrays_of_a_sparse_matrix_must_fit_together():
-    with pytest.raises(ValueError, match=r"has 3 starts, .* got 2 starts, 1 col"):
+    with pytest.raises(ValueError, match=r"must have 3 starts, .* got 2 starts, 1 col"):
         SparseRows(np.array([0, 1]), np.array([1]), np.ones(1), np.ones(2))
 
 
@@ -480,21 +468,6 @@ def test_sparse_matrix_of_the_user_is_left_as_it_is():
     )
     np.testing.assert_array_equal(result.x, dense.x)
     assert_same((Q.data, Q.indices, Q.indptr), before)
-
-
-def test_interrupt_ends_a_long_sparse_solve(rng, interrupt_after):
-    # a long chain moves weight by one place at a time
-    n = 20_000
-    off = np.full(n - 1, -1.0)
-    A = sparse.csr_array(sparse.diags_array([off, off], offsets=[-1, 1]))
-    d, p = np.full(n, 2.0), np.linspace(0, 1e-3, n) ** 2
-    x = np.full(n, 1 / n)
-    g = p + 2 * (A @ x + d * x)
-    with pytest.raises(KeyboardInterrupt), interrupt_after(0.3):
-        _smo.solve(sparse_rows(A, d), x, g, 10 / n, 0.0, 10**9)
-    # consistent, though it was cut short
-    np.testing.assert_allclose(g, p + 2 * (A @ x + d * x), atol=1e-12)
-    assert abs(x.sum() - 1) < 1e-9
 
 
 # ---------------------------------------------------------------- symmetry

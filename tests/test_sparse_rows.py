@@ -11,9 +11,8 @@ from sklearn.metrics.pairwise import cosine_distances
 from sklearn.neighbors import KNeighborsTransformer
 
 from cdsk import CDSK, plot, select_lambda, suggest_n_clusters
-from cdsk._kernels.neighbours import Neighbours, PointSearch
-from cdsk._kernels.sparse_rows import canonical, digests, nearest_rows
-from cdsk._points import Points, first_of_equal_rows
+from cdsk._neighbors import Neighbors, canonical_csr, hash_rows, kneighbors_sparse
+from cdsk._preprocessing import Points, unique_rows
 
 
 def texts(rng, n, d, n_topics=3, words=12):
@@ -112,7 +111,7 @@ def test_any_sparse_form(few, form):
         assert (before.data == other.data).all()  # the caller's is left as it was
 
 
-def test_the_order_of_the_rows_is_of_no_account(few, rng):
+def test_order_of_the_rows_changes_nothing(few, rng):
     X = few[0]
     order = rng.permutation(300)
     model = CDSK(3, metric="cosine", random_state=0).fit(X)
@@ -128,19 +127,19 @@ def test_the_order_of_the_rows_is_of_no_account(few, rng):
         {"n_clusters": "auto"},
         {"lam": "auto"},
         {"n_neighbors": 8, "bandwidth": "local"},
-        {"n_neighbors": 8, "bandwidth": "neighbour"},
+        {"n_neighbors": 8, "bandwidth": "neighbor"},
         {"n_neighbors": 8, "bandwidth": 0.7},
         {"neighbors": KNeighborsTransformer(mode="distance", n_neighbors=12)},
     ],
     ids=str,
 )
-def test_what_else_works_for_sparse_points(few, options):
+def test_other_options_with_sparse_points(few, options):
     X, topic = few
     model = CDSK(**{"n_clusters": 3, **options}, metric="cosine", random_state=0).fit(X)
     assert adjusted_rand_score(model.labels_, topic) > 0.8
     assert model.predict_proba(X[:5]).shape == (5, model.n_clusters_)
     assert np.isfinite(model.transform(X)).all()
-    assert "300 points of 200 features" in str(model.report())
+    assert "300 points, 200 features" in str(model.report())
 
 
 def test_clusters_of_sparse_and_dense_points_are_counted_alike(few):
@@ -181,7 +180,7 @@ def test_explanations_of_a_fit_of_sparse_points(few):
     product = model.similarity_operator() @ np.ones((300, 1))
     assert np.isfinite(product).all()
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    with pytest.raises(ValueError, match=r"Expected X.toarray\(\), or plot.embedding"):
+    with pytest.raises(ValueError, match=r"Pass X.toarray\(\), or use plot.embedding"):
         plot.scatter(model, X)
     choice = select_lambda(X, 3, grid=[0.2, 0.4], metric="cosine", random_state=0)
     assert choice.lam in (0.2, 0.4)
@@ -201,7 +200,7 @@ def test_explanations_of_a_fit_of_sparse_points(few):
         ),
     ],
 )
-def test_what_needs_dense_points_is_said(few, options, message):
+def test_options_that_need_dense_points_are_refused(few, options, message):
     with pytest.raises(ValueError, match=message):
         CDSK(3, **options).fit(few[0])
 
@@ -249,9 +248,11 @@ def test_cosine_of_dense_rows_counts_directions_only(rng, unit):
     number = numbers(model.labels_, plain.labels_)
     votes = plain.decision_function(X)[:, number]
     np.testing.assert_allclose(model.decision_function(lengths * X), votes, rtol=1e-3)
-    found = model._candidate.graph.neighbours.distances**2 / 2
+    found = model._predictor.candidate.graph.neighbors.distances**2 / 2
     expected = np.sort(cosine_distances(X), axis=1)[:, 1:21]
-    np.testing.assert_allclose(model._points.to_rows(found), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        model._predictor.points.to_rows(found), expected, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -265,8 +266,8 @@ def test_rows_of_zeros_have_no_direction(form):
     for ask in (CDSK(2, metric="cosine").fit, *methods):
         with pytest.raises(
             ValueError,
-            match=r"got zeros only in row 4 \(1 in all, counted from 0\)\. Leave such "
-            r"rows out: .* Or fit with metric=\"euclidean\"\.$",
+            match=r"got zeros only in row 4 \(1 in all, counted from 0\)\. Remove such "
+            r"rows: .* Or fit with metric=\"euclidean\"\.$",
         ):
             ask(form(X))
         with pytest.raises(
@@ -275,7 +276,7 @@ def test_rows_of_zeros_have_no_direction(form):
             ask(form(more))
 
 
-def test_what_is_no_metric_is_refused():
+def test_unknown_metrics_are_refused():
     with pytest.raises(ValueError, match="metric must be one of 'euclidean', 'cosine'"):
         CDSK(2, metric="manhattan").fit(np.eye(5))
     with pytest.raises(ValueError, match="metric='cosine' needs points"):
@@ -286,21 +287,21 @@ def test_what_is_no_metric_is_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_nearest_rows_are_those_of_all_distances(rng, dtype, monkeypatch):
-    monkeypatch.setattr("cdsk._kernels.sparse_rows._WORKING_MEMORY", 0.05)
+def test_sparse_kneighbors_equal_all_distances(rng, dtype, monkeypatch):
+    monkeypatch.setattr("cdsk._neighbors._WORKING_MEMORY", 0.05)
     X = rng.normal(size=(90, 40)) * (rng.uniform(size=(90, 40)) < 0.2)
     X = np.concatenate([X, X + 1e-7 * (X != 0)]).astype(dtype)  # near ones
     S = sparse.csr_array(X)
     D = np.linalg.norm(X[:, np.newaxis] - X.astype(np.float64), axis=2)
     shares = []
     for found, expected in (
-        (nearest_rows(S[:20], S, 7), D[:20]),
+        (kneighbors_sparse(S[:20], S, 7), D[:20]),
         (
-            nearest_rows(S, S, 7, others=True, progress=shares.append),
+            kneighbors_sparse(S, S, 7, exclude_self=True, progress=shares.append),
             D + np.diag(np.full(180, np.inf)),
         ),
     ):
-        indices, distances = found
+        distances, indices = found
         np.testing.assert_allclose(distances, np.sort(expected, axis=1)[:, :7])
         chosen = np.take_along_axis(expected, indices.astype(int), axis=1)
         np.testing.assert_allclose(distances, chosen)
@@ -310,22 +311,21 @@ def test_nearest_rows_are_those_of_all_distances(rng, dtype, monkeypatch):
 
 def test_scales_of_sparse_points_are_those_of_dense_ones(few):
     X = few[0]
-    distinct = X[first_of_equal_rows(X)[0]]
-    ours, dense = Neighbours(distinct, 5), Neighbours(distinct.toarray(), 5)
-    np.testing.assert_allclose(ours.own_scales, dense.own_scales)
-    np.testing.assert_allclose(ours.scales_of(X), dense.scales_of(X.toarray()))
-    assert isinstance(ours, PointSearch)
+    distinct = X[unique_rows(X)[0]]
+    ours, dense = Neighbors(distinct, 5), Neighbors(distinct.toarray(), 5)
+    np.testing.assert_allclose(ours.kth_distances, dense.kth_distances)
+    np.testing.assert_allclose(ours.local_scales(X), dense.local_scales(X.toarray()))
 
 
 def test_equal_sparse_rows_are_those_of_dense_ones(rng):
     X = rng.integers(0, 2, size=(200, 6)).astype(float)
-    S = canonical(sparse.csr_array(X))
-    row_of, point_of = first_of_equal_rows(S)
-    assert len(row_of) == len(np.unique(X, axis=0)) == len(set(digests(S)))
+    S = canonical_csr(sparse.csr_array(X))
+    row_of, point_of = unique_rows(S)
+    assert len(row_of) == len(np.unique(X, axis=0)) == len(set(hash_rows(S)))
     np.testing.assert_array_equal(X[row_of][point_of], X)
-    points = Points.distinct(S, np.arange(200.0) % 3)
-    np.testing.assert_array_equal(points.X.toarray(), X[points.row_of])
-    assert points.masses.sum() == (np.arange(200) % 3).sum()
+    points = Points.from_distinct_rows(S, np.arange(200.0) % 3)
+    np.testing.assert_array_equal(points.X.toarray(), X[points.first_row])
+    assert points.multiplicity.sum() == (np.arange(200) % 3).sum()
 
 
 def peak_bytes(function):
@@ -342,7 +342,7 @@ def peak_bytes(function):
     [(800, 3), (800, "auto"), pytest.param(20_000, 3, marks=pytest.mark.slow)],
     ids=str,
 )
-def test_nothing_is_filled(n, n_clusters):
+def test_sparse_data_are_not_densified(n, n_clusters):
     """50,000 words would be 8 GB for 20,000 texts, and 320 MB for 800."""
     X, topic = texts(np.random.default_rng(0), n, 50_000, words=40)
     model = CDSK(n_clusters, metric="cosine", random_state=0)

@@ -5,8 +5,8 @@ from sklearn.datasets import make_circles
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import gaussian_gram
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps.spectral import spectral_partition
+from cdsk._operators.dense import DenseKernel
+from cdsk._spectral import spectral_partition
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_labels_are_those_of_scikit_learn(kernel):
     assert adjusted_rand_score(expected, labels) == 1
 
 
-def test_eigenvalues_are_those_of_the_normalised_kernel(kernel):
+def test_eigenvalues_are_those_of_the_normalized_kernel(kernel):
     found, _ = spectral_partition(kernel, 3, np.random.RandomState(0))
     K = kernel.as_array().copy()
     np.fill_diagonal(K, 0.0)

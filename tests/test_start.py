@@ -1,4 +1,4 @@
-"""First weights: the sparse start, the nearest feasible point, given weights."""
+"""First weights: the sparse start, the projection on the simplex, given weights."""
 
 from itertools import combinations
 
@@ -13,12 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 import cdsk
 import reference
 from cdsk import CDSK, sparse_start
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps import start as _init
-from cdsk._steps.start import Gram, first_weights, hard_thresholding, nearest_feasible
+from cdsk import _initialization as _init
+from cdsk._initialization import (
+    Gram,
+    first_weights,
+    project_to_simplex,
+    threshold_iteratively,
+)
+from cdsk._operators.dense import DenseKernel
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(3, 30), st.integers(1, 6))
 def test_objective_is_the_printed_one_and_never_increases(seed, n, d):
     rng = np.random.default_rng(seed)
@@ -92,7 +97,7 @@ def test_a_higher_price_leaves_fewer_points(rng):
     assert (sparse_start(X, tau=1e6).weights == 1 / 60).all()
 
 
-def test_the_price_is_the_papers(rng):
+def test_the_cost_is_the_papers(rng):
     X = rng.normal(size=(60, 5)) + 1.0
     one, two, other = sparse_start(X), sparse_start(X, tau=0.1), sparse_start(X, tau=10)
     assert (one.coefficients == two.coefficients).all()
@@ -120,7 +125,7 @@ def test_iris_converges_where_thresholding_alone_takes_thousands_of_steps():
 
 def test_a_start_that_is_cut_short_says_so():
     message = (
-        r"not converge in 3 iterations: .* fell by .* to 698.*of 150 points are left"
+        r"not converge in 3 iterations: .* decreased .* to 698.*of 150 points are left"
     )
     with pytest.warns(ConvergenceWarning, match=message):
         result = sparse_start(load_iris().data, max_iter=3)
@@ -153,18 +158,18 @@ def test_points_at_the_origin():
 
 def test_kernel_matrix_as_gram_matrix(rng):
     X = rng.normal(size=(40, 3))
-    one = hard_thresholding(Gram.of_points(X, 1), 0.1, 1.0)
-    two = hard_thresholding(Gram.of_kernel(DenseKernel(X @ X.T, 1)), 0.1, 1.0)
+    one = threshold_iteratively(Gram.from_points(X, 1), 0.1, 1.0)
+    two = threshold_iteratively(Gram.from_kernel(DenseKernel(X @ X.T, 1)), 0.1, 1.0)
     np.testing.assert_allclose(one.weights, two.weights, atol=1e-8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 2**31), st.integers(1, 40), st.floats(0.01, 1.0))
-def test_nearest_feasible_is_the_projection(seed, n, lam):
+def test_projection_on_the_simplex(seed, n, lam):
     rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.full(n, 0.2))
     upper = min(1 / (n * lam), 1.0)
-    found = nearest_feasible(weights, upper)
+    found = project_to_simplex(weights, upper)
     assert found.sum() == pytest.approx(1, abs=1e-12)
     assert ((found >= 0) & (found <= upper)).all()
     # optimal: (w - found)'(z - found) <= 0 for every feasible z, so for the vertices

@@ -192,7 +192,7 @@ def test_views(folder, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="cache holds no partitions"):
         run(monkeypatch, "views", "rules", cache)
     only = "--only", "images", "units", "battery", "few 0.1 0"
-    run(monkeypatch, "views", "fit", folder, cache, "--neighbours", 20, 5, *only)
+    run(monkeypatch, "views", "fit", folder, cache, "--neighbors", 20, 5, *only)
     assert capsys.readouterr().out.count(" s\n") == len(list(cache.iterdir())) / 2 == 4
     with np.load(cache / "t_units~20.npz") as kept:
         assert kept["n_distinct"] == 60
@@ -256,8 +256,8 @@ def test_noise(folder, monkeypatch, capsys):
     assert "| battery (design) | 1 | " in text  # noisy.data.gz is not clean
     # our own rule as the study calls it is that of a fit
     data = study.Data(few[0][1], 3)
-    rule = study.noise.find_noise(data.neighbours(12), data.labels, 0.01)
-    marks = rule.marks()
+    rule = study.noise.fit_noise_rule(data.neighbors(12), data.labels, 0.01)
+    marks = rule.is_noise()
     assert marks.any()
     np.testing.assert_array_equal(study.ours(data, 0.01), marks)
 

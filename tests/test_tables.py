@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables in, labels out, and every refusal by its words."""
+"""Tables, labels and error messages of the command line."""
 
 import bz2
 import gzip
@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from cdsk._cli.tables import TableError, labels_text, read_table
+from cdsk.cli._tables import TableError, format_labels, read_table
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_text_with_names(table, mark):
         ("2.5,inf\n1,2\n", ["1"], None),
     ],
 )
-def test_which_first_line_holds_names(table, text, columns, names):
+def test_header_detection(table, text, columns, names):
     assert table(text, columns=columns)[1] == names
 
 
@@ -70,7 +70,7 @@ def test_columns_by_name_and_number(table, columns):
     assert names == ["c", "a"]
 
 
-def test_a_name_goes_before_a_number(table):
+def test_names_take_precedence_over_numbers(table):
     X, _, _ = table("x,1\n5,6\n", columns=["1"], header=True)
     assert X.tolist() == [[6]]
 
@@ -78,15 +78,15 @@ def test_a_name_goes_before_a_number(table):
 def test_csv_round_trip_is_exact(tmp_path):
     weights = np.random.default_rng(0).random(50) ** 40
     labels = np.arange(50) % 3
-    ids = ["who, else", *(f'"{i}", {i}' for i in range(50))]
+    ids = ["name, other", *(f'"{i}", {i}' for i in range(50))]
     path = tmp_path / "l.csv"
     columns = {"label": labels, "weight": weights}
-    path.write_text(labels_text(columns))
+    path.write_text(format_labels(columns))
     X, names, _ = read_table(path)
     assert names == ["label", "weight"]
     np.testing.assert_array_equal(X, np.column_stack([labels, weights]))
-    path.write_text(labels_text(columns, ids))
-    again, names, cells = read_table(path, id_column="who, else")
+    path.write_text(format_labels(columns, ids))
+    again, names, cells = read_table(path, id_column="name, other")
     assert names == ["label", "weight"]
     assert cells == ids
     np.testing.assert_array_equal(again, X)
@@ -111,9 +111,9 @@ def test_numpy_files(tmp_path, dtype):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"expected a row of numbers for each point; got nothing\."),
-        ("\n \n", r"got nothing"),
-        ("a,b\n", r"expected a row of numbers .* got column names alone\."),
+        ("", r"expected one row of numbers per point; got no rows\."),
+        ("\n \n", r"got no rows"),
+        ("a,b\n", r"expected one row of numbers .* got only column names\."),
         ("1,2\n3,4\n\n5\n", r"row 4: expected 2 cells as in row 1; got 1\."),
         ("a,b\n1,2\n3,4,5\n", r"row 3: expected 2 cells as in row 1; got 3\."),
         (
@@ -122,22 +122,25 @@ def test_numpy_files(tmp_path, dtype):
         ),
         ("1,2\n3,abc\n", r"row 2, column 2: expected a finite number; got 'abc'\.$"),
         (
-            "who,x\nr0,1\n",
-            r"row 2, column 1 \('who'\): .* got 'r0'\. Name columns of numbers with "
-            r"--columns, or one of names with --id\.$",
+            "name,x\nr0,1\n",
+            r"row 2, column 1 \('name'\): .* got 'r0'\. Select numeric columns with "
+            r"--columns, or a column of row names with --id\.$",
         ),
         ("a,b\n1,NA\n", r"got 'NA' \(a missing value\)\.$"),
         ("a\nx y\n", r"row 2, column 1 \('a'\): .* got 'x y'\.$"),
         ("1,2\n3,1_0\n", r"row 2, column 2: expected a finite number; got '1_0'\."),
         ("1,2\n3," + "x" * 999, r"got 'x{12}\.\.\.x{13}'\.$"),
         ("a,b\n1,\n", r"row 2, column 2 \('b'\): .* got '' \(a missing value\)"),
-        (",0\n0,5\n", r"row 1, column 1: .* Pass --header if row 1 holds names\."),
+        (
+            ",0\n0,5\n",
+            r"row 1, column 1: .* Pass --header if row 1 contains column names\.",
+        ),
         ("1,2\n3,NA\n", r"row 2, column 2: .* got 'NA' \(a missing value\)"),
         ("1,NaN\n3,4\n", r"row 1, column 2: .* got 'NaN' \(a missing value\)"),
         ("1,2\n-inf,4\n", r"row 2, column 1: expected a finite number; got '-inf'\."),
     ],
 )
-def test_bad_text(table, text, message):
+def test_invalid_text(table, text, message):
     with pytest.raises(TableError, match=r"t\.csv.*" + message):
         table(text)
 
@@ -145,38 +148,38 @@ def test_bad_text(table, text, message):
 @pytest.mark.parametrize(
     ("content", "hint"),
     [
-        (gzip.compress(b"a,b\n1,2\n"), "pipe it through gunzip"),
-        ("a,b\n1,2\n".encode("utf-16"), "of UTF-16: convert it"),
+        (gzip.compress(b"a,b\n1,2\n"), "gzip: decompress it with gunzip"),
+        ("a,b\n1,2\n".encode("utf-16"), "UTF-16: convert it with iconv"),
     ],
     ids=["gzip", "UTF-16"],
 )
-def test_what_is_no_text_is_told_by_its_beginning(tmp_path, content, hint):
+def test_hints_for_other_encodings(tmp_path, content, hint):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(TableError, match=f"UTF-8 text; got the byte .*{hint}"):
         read_table(path)
 
 
-def test_bad_text_encodings(table):
+def test_invalid_encodings(table):
     with pytest.raises(TableError, match="expected UTF-8 text; got the byte 0xe9"):
         table("caf\u00e9,b\n1,2\n", encoding="latin-1")
     with pytest.raises(TableError, match="cannot read"):
-        table("1," + "9" * 200_000 + "\n")  # beyond the csv module's largest cell
+        table("1," + "9" * 200_000 + "\n")  # above the field limit of csv
 
 
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("a,b\n1,2\n", "z", r"no columns 'z': .* 1 to 2 or one of the names a, b\.$"),
-        ("a,b\n1,2\n", "3", r"no columns '3': .* 1 to 2 or one of the names a, b\.$"),
-        ("1,2\n", "0", r"no columns '0': .* 1 to 2\. Pass --header if row 1 holds"),
+        ("a,b\n1,2\n", "z", r"no column 'z': .* 1 to 2 or one of the names a, b\.$"),
+        ("a,b\n1,2\n", "3", r"no column '3': .* 1 to 2 or one of the names a, b\.$"),
+        ("1,2\n", "0", r"no column '0': .* 1 to 2\. Pass --header if row 1 cont"),
         ("a,a\n1,2\n", "a", r"2 columns 'a': expected a number from 1 to 2"),
     ],
 )
 def test_missing_columns(table, text, column, message):
-    for asked in ({"columns": [column]}, {"id_column": column}):
+    for options in ({"columns": [column]}, {"id_column": column}):
         with pytest.raises(TableError, match=message):
-            table(text, **asked)
+            table(text, **options)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +194,7 @@ def test_missing_columns(table, text, column, message):
         (np.array([[1, {}]], dtype=object), r"Python objects, which are never loaded"),
     ],
 )
-def test_bad_arrays(tmp_path, array, message):
+def test_invalid_arrays(tmp_path, array, message):
     np.save(tmp_path / "a.npy", array, allow_pickle=True)
     np.savez(tmp_path / "a.npz", X=array)
     for name in ("a.npy", "a.npz"):
@@ -199,17 +202,17 @@ def test_bad_arrays(tmp_path, array, message):
             read_table(tmp_path / name)
 
 
-def test_bad_numpy_files(tmp_path):
+def test_invalid_numpy_files(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, a=np.ones((2, 2)), b=np.ones((2, 2)))
-    with pytest.raises(TableError, match=r"named X, or one alone; got a, b\."):
+    with pytest.raises(TableError, match=r"a single array or one named X; got a, b\."):
         read_table(path)
     np.savez(path)
-    with pytest.raises(TableError, match=r"named X, or one alone; got none\."):
+    with pytest.raises(TableError, match=r"a single array or one named X; got none\."):
         read_table(path)
     for content in (b"", b"no array", b"PK\x03\x04 no zip"):
         path.write_bytes(content)
-        with pytest.raises(TableError, match="damaged, of another format"):
+        with pytest.raises(TableError, match="got a damaged file, another format"):
             read_table(path)
 
 
@@ -225,21 +228,21 @@ def test_unreadable_files(tmp_path):
         read_table(tmp_path / "t.xlsx")
 
 
-# --- names in doubt -----------------------------------------------------------------
+# --- ambiguous headers --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "taken"),
+    ("text", "reading"),
     [
-        ("2019,2020\n3,7\n5,2\n", "a point, though it counts up"),
-        ("0,1,2\n0.5,1.5,2.5\n", "a point, though it counts up"),
-        ("2019\n0.5\n0.75\n", "a point, though it counts up"),
-        ("year,2020\n1,2\n", "column names, though some are numbers"),
+        ("2019,2020\n3,7\n5,2\n", "a point, although only this row"),
+        ("0,1,2\n0.5,1.5,2.5\n", "a point, although only this row"),
+        ("2019\n0.5\n0.75\n", "a point, although only this row"),
+        ("year,2020\n1,2\n", "column names, although some are numbers"),
     ],
 )
-def test_names_in_doubt_are_told(table, text, taken):
+def test_warning_about_an_ambiguous_header(table, text, reading):
     with pytest.warns(
-        UserWarning, match=rf"^The first row, \[.*\], is taken for {taken}"
+        UserWarning, match=rf"^The first row \[.*\] is read as {reading}"
     ):
         X, names, _ = table(text)
     assert len(X) + (names is not None) == text.count("\n")
@@ -249,19 +252,19 @@ def test_names_in_doubt_are_told(table, text, taken):
 @pytest.mark.parametrize(
     "text",
     [
-        "1,2\n",  # nothing to compare with
-        "1,2\n3,4\n7,5\n",  # another row that counts
+        "1,2\n",  # a single row
+        "1,2\n3,4\n7,5\n",  # another row of consecutive integers
         "1,3\n2,5\n",
         "0.5,1.5\n2,5\n",
         "a,b\n1,2\n",
     ],
 )
-def test_names_not_in_doubt(table, text):
-    # warnings are errors in the tests
+def test_no_warning_about_clear_headers(table, text):
+    # a warning would be an error
     assert len(table(text)[0]) > 0
 
 
-def test_header_by_decree(table):
+def test_explicit_header(table):
     X, names, _ = table("2019,2020\n3,7\n", header=True)
     assert (X.tolist(), names) == ([[3, 7]], ["2019", "2020"])
     X, names, _ = table("2019,2020\n3,7\n", header=False)
@@ -270,7 +273,7 @@ def test_header_by_decree(table):
     assert (X.tolist(), names) == ([[7]], ["2019"])
     with pytest.raises(TableError, match=r"row 1, column 1: .* got 'a'\.$"):
         table("a,b\n1,2\n", header=False)
-    with pytest.raises(TableError, match="got column names alone"):
+    with pytest.raises(TableError, match="got only column names"):
         table("1,2\n", header=True)
 
 
@@ -307,37 +310,37 @@ def test_dialects(table, text, name, options):
         ("1,5\t2\n3,5\t4\n", "t.tsv", "--delimiter 'tab' --decimal ','"),
     ],
 )
-def test_errors_name_the_dialect(table, text, name, options):
-    with pytest.raises(TableError, match=f"Perhaps pass {options}") as refusal:
+def test_errors_suggest_a_dialect(table, text, name, options):
+    with pytest.raises(TableError, match=f"Try {options}") as error:
         table(text, name)
     _, delimiter, _, decimal = options.replace("'", "").split()
     X = table(text, name, id_column="1", delimiter=delimiter, decimal=decimal)[0]
     assert X.shape[1] == 1
-    assert "row " in str(refusal.value)
+    assert "row " in str(error.value)
 
 
-def test_thousands_are_no_decimals(table):
+def test_thousands_separators_are_rejected(table):
     with pytest.raises(TableError, match=r"row 2, column 1: .* got '1\.000,5'\.$"):
         table("2,5;1\n1.000,5;2\n", decimal=",")
 
 
-def test_arrays_have_no_dialect(tmp_path):
+def test_arrays_have_no_text_format(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 2)))
     for options in ({"header": False}, {"delimiter": ";"}, {"decimal": ","}):
-        with pytest.raises(TableError, match="only a text takes --header"):
+        with pytest.raises(TableError, match="apply to text files only"):
             read_table(tmp_path / "a.npy", **options)
 
 
-# --- a column beside the labels -----------------------------------------------------
+# --- column of row names ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("columns", [None, ["a", "c"], ["who", "a", "c"]])
+@pytest.mark.parametrize("columns", [None, ["a", "c"], ["name", "a", "c"]])
 def test_id_column(table, columns):
-    text = "a,who,c\n1, u ,3\n4,,6\n"
-    X, names, ids = table(text, columns=columns, id_column="who")
+    text = "a,name,c\n1, u ,3\n4,,6\n"
+    X, names, ids = table(text, columns=columns, id_column="name")
     assert X.tolist() == [[1, 3], [4, 6]]
     assert names == ["a", "c"]
-    assert ids == ["who", "u", ""]
+    assert ids == ["name", "u", ""]
 
 
 def test_id_column_without_a_name(table, tmp_path):
@@ -349,7 +352,7 @@ def test_id_column_without_a_name(table, tmp_path):
 
 
 def test_id_column_must_not_be_the_only_one(table):
-    with pytest.raises(TableError, match="numbers besides that of --id; got none"):
+    with pytest.raises(TableError, match="at least one column besides --id; got none"):
         table("a\n1\n", id_column="a")
 
 
@@ -389,14 +392,14 @@ def test_compressed(tmp_path, ending, compress):
 @pytest.mark.parametrize("kind", ["csv", "npy"])
 def test_damaged_compressed_files(tmp_path, kind, ending, compress):
     path = tmp_path / f"t.{kind}.{ending}"
-    whole = compress(np.random.default_rng(0).random(999).tobytes().hex().encode())
-    for content in (b"1,2", whole[:99], whole[:20] + b"?" * 20 + whole[40:]):
+    namele = compress(np.random.default_rng(0).random(999).tobytes().hex().encode())
+    for content in (b"1,2", namele[:99], namele[:20] + b"?" * 20 + namele[40:]):
         path.write_bytes(content)
         with pytest.raises(TableError, match=rf"t\.{kind}\.{ending}: .*\.$"):
             read_table(path)
 
 
-def test_frames_of_zstandard_one_after_another(tmp_path):
+def test_several_zstandard_frames(tmp_path):
     path = tmp_path / "t.csv.zst"
     path.write_bytes(compress_zstd(b"1,2\n") + compress_zstd(b"3,4\n"))
     assert read_table(path)[0].tolist() == [[1, 2], [3, 4]]
@@ -409,27 +412,27 @@ def test_without_zstandard(tmp_path, monkeypatch):
         read_table(tmp_path / "t.csv.zst")
 
 
-# --- columns that a model knows -----------------------------------------------------
+# --- features of a fitted model -----------------------------------------------------
 
 
-def test_names_of_a_model_that_are_numbers_are_no_positions(table):
+def test_fitted_names_are_not_column_numbers(table):
     with pytest.raises(
-        TableError, match="expected one column '1', as the model has; got 0"
+        TableError, match="expected one column '1', a feature of the model; got 0"
     ):
-        table("zzz,b,c\n1,2,3\n4,5,6\n", known_names=["1", "b"])
+        table("zzz,b,c\n1,2,3\n4,5,6\n", fitted_names=["1", "b"])
 
 
-def test_columns_of_a_model(table):
-    text = "b,who,a\n1,x,2\n3,y,4\n"
-    X, names, _ = table(text, known_names=["a", "b"])
+def test_columns_by_fitted_names(table):
+    text = "b,name,a\n1,x,2\n3,y,4\n"
+    X, names, _ = table(text, fitted_names=["a", "b"])
     assert (X.tolist(), names) == ([[2, 1], [4, 3]], ["a", "b"])
-    # what is asked for goes before it; a table without names has them in order
-    assert table(text, columns=["b"], known_names=["a", "b"])[0].tolist() == [[1], [3]]
-    assert table("1,2\n", known_names=["a", "b"])[0].tolist() == [[1, 2]]
+    # --columns takes precedence; a table without names has the order of the fit
+    assert table(text, columns=["b"], fitted_names=["a", "b"])[0].tolist() == [[1], [3]]
+    assert table("1,2\n", fitted_names=["a", "b"])[0].tolist() == [[1, 2]]
     with pytest.raises(
-        TableError, match=r"one column 'c', .*; got 0 among b, who, a\.$"
+        TableError, match=r"one column 'c', .*; got 0 among b, name, a\.$"
     ):
-        table(text, known_names=["a", "c"])
+        table(text, fitted_names=["a", "c"])
 
 
 # --- Parquet ------------------------------------------------------------------------
@@ -452,41 +455,41 @@ def parquet(tmp_path):
 def test_parquet(parquet):
     columns = {
         "x": np.array([0.1, 2.5]),
-        "who": ["a", "b"],
+        "name": ["a", "b"],
         "n": np.array([3, -4], np.int16),
         "yes": [True, False],
     }
-    X, names, ids = parquet(columns, ["yes", "x", "n"], "who")
+    X, names, ids = parquet(columns, ["yes", "x", "n"], "name")
     assert X.dtype == np.float64
     assert X.tolist() == [[1, 0.1, 3], [0, 2.5, -4]]
     assert names == ["yes", "x", "n"]
-    assert ids == ["who", "a", "b"]
-    assert parquet(columns, None, "who")[1] == ["x", "n", "yes"]
-    assert parquet(columns, known_names=["n"])[0].tolist() == [[3], [-4]]
-    assert parquet({"x": [1.0, 2.0], "who": ["a", None]}, None, "who")[2][2] == ""
+    assert ids == ["name", "a", "b"]
+    assert parquet(columns, None, "name")[1] == ["x", "n", "yes"]
+    assert parquet(columns, fitted_names=["n"])[0].tolist() == [[3], [-4]]
+    assert parquet({"x": [1.0, 2.0], "name": ["a", None]}, None, "name")[2][2] == ""
 
 
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ({"a": ["u", "v"]}, {}, r"column 'a': expected numbers; got the type string\."),
+        ({"a": ["u", "v"]}, {}, r"column 'a': expected numbers; got type string\."),
         ({"a": [1.0, None]}, {}, r"row 2, column 'a': .* number; got a missing value"),
         ({"a": [1, None]}, {}, r"row 2, column 'a': .* number; got a missing value"),
         ({"a": [1.0, np.inf]}, {}, r"row 2, column 'a': .* finite number; got inf"),
-        ({"a": np.empty(0)}, {}, "a row of numbers for each point; got nothing"),
-        ({"a": [1.0]}, {"columns": ["b"]}, "no columns 'b': .* of the names a"),
-        ({"a": [1.0]}, {"header": True}, "only a text takes --header"),
+        ({"a": np.empty(0)}, {}, "one row of numbers per point; got no rows"),
+        ({"a": [1.0]}, {"columns": ["b"]}, "no column 'b': .* of the names a"),
+        ({"a": [1.0]}, {"header": True}, "apply to text files only"),
     ],
 )
-def test_bad_parquet(parquet, content, options, message):
+def test_invalid_parquet(parquet, content, options, message):
     with pytest.raises(TableError, match=r"t\.parquet: .*" + message):
         parquet(content, **options)
 
 
-def test_what_is_no_parquet(tmp_path):
+def test_other_formats_are_not_parquet(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "t.parquet").write_text("1,2\n")
-    with pytest.raises(TableError, match="expected a Parquet file; got another kind"):
+    with pytest.raises(TableError, match="expected a Parquet file; got another format"):
         read_table(tmp_path / "t.parquet")
     with pytest.raises(TableError, match=r"cannot read .*none.*No such file"):
         read_table(tmp_path / "none.parquet")

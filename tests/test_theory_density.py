@@ -77,7 +77,7 @@ def test_decision_of_two_classes_is_a_log_ratio(rng):
 
 
 @pytest.mark.parametrize("lam", [0.1, 0.5])
-def test_learned_weights_minimise_loss_and_regulariser(blobs, rng, lam):
+def test_learned_weights_minimize_loss_and_regularizer(blobs, rng, lam):
     X, y = blobs
     K = cdsk.gaussian_gram(X, 2.0)
     model = KernelDensityClassifier(
@@ -113,7 +113,7 @@ def test_weights_of_lam_one_are_uniform(blobs):
 
 
 @pytest.mark.parametrize("noise", [0.2, 0.3])
-def test_learned_weights_classify_like_their_peers(noise):
+def test_accuracy_of_learned_weights(noise):
     # default parameters on all sides (docs/theory.md has a bandwidth rule that fails
     # here); 1000 test points, so +-0.02 is chance
     X, y = make_moons(1300, noise=noise, random_state=0)
@@ -133,11 +133,11 @@ def test_learned_weights_classify_like_their_peers(noise):
     assert accuracy >= (by_density == test_y).mean() - 0.04
 
 
-def test_a_class_without_weight_is_warned_of():
+def test_a_class_without_weight_warns():
     X = np.concatenate([np.zeros((50, 1)), 100.0 * np.arange(1, 6)[:, np.newaxis]])
     y = np.repeat([0, 1], [50, 5])
     model = KernelDensityClassifier(weights="learned", bandwidth=1.0)
-    with pytest.warns(UserWarning, match="1 of 2 classes carry no weight"):
+    with pytest.warns(UserWarning, match="1 of 2 classes have no weight"):
         model.fit(X, y)
     assert (model.predict([[0.0], [100.0]]) == 0).all()
     assert (model.predict_proba([[100.0]]) == [[1.0, 0.0]]).all()
@@ -156,17 +156,17 @@ def test_a_class_without_weight_is_warned_of():
         ({"qp_tol": 0.0}, "qp_tol must be a number > 0"),
     ],
 )
-def test_bad_parameters_are_refused(blobs, parameters, message):
+def test_invalid_parameters(blobs, parameters, message):
     with pytest.raises(ValueError, match=message):
         KernelDensityClassifier(**parameters).fit(*blobs)
 
 
-def test_one_class_is_refused(blobs):
+def test_one_class(blobs):
     with pytest.raises(ValueError, match="at least 2 classes; got 1"):
         KernelDensityClassifier().fit(blobs[0], np.zeros(150))
 
 
-def test_probabilities_sum_to_one_however_far():
+def test_probabilities_of_distant_points_sum_to_one():
     model = KernelDensityClassifier(bandwidth=1.0)
     model.fit([[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1])
     far = model.predict_proba([[1e6], [1e8], [1e9]])
@@ -178,7 +178,7 @@ def test_points_beyond_the_range_of_squares(rng, bandwidth):
     X = rng.normal(size=(40, 2))
     model = KernelDensityClassifier(bandwidth=bandwidth).fit(X, X[:, 0] > 0)
     with pytest.raises(
-        ValueError, match=r"of magnitude .* at most.*got 1.0e\+155 at row"
+        ValueError, match=r"of magnitude at most .*got 1.0e\+155 at row"
     ):
         model.predict_proba([[1e155, 0.0]])
     proba = model.predict_proba([[1e140, 0.0]])

@@ -24,18 +24,18 @@ def random_problem(seed, n, d):
     d=st.integers(1, 4),
     bandwidth=st.floats(0.1, 5.0),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_terms_equal_the_printed_sums(seed, n, d, bandwidth):
     problem = random_problem(seed, n, d)
     bound = ise_bound(*problem, bandwidth)
     np.testing.assert_allclose(
-        [bound.empirical, bound.regulariser],
+        [bound.empirical, bound.regularizer],
         reference.ise_terms(*problem, bandwidth),
         rtol=1e-10,
         atol=1e-12 * n,
     )
-    # the regulariser is a squared norm
-    assert bound.regulariser >= 0
+    # the regularizer is a squared norm
+    assert bound.regularizer >= 0
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -53,7 +53,7 @@ def test_integral_of_the_squared_decision_function(d, bandwidth):
     for axis in reversed(axes):
         integral = simpson(integral, x=axis, axis=-1)
     bound = ise_bound(X, labels, weights, bandwidth)
-    assert bound.tau_1 * bound.regulariser == pytest.approx(integral, rel=1e-8)
+    assert bound.tau_1 * bound.regularizer == pytest.approx(integral, rel=1e-8)
 
 
 def normal_density(x, sd):
@@ -62,20 +62,20 @@ def normal_density(x, sd):
 
 
 class Mixture:
-    """p(x, y) = 1/2 N(x; +-centre, sd) on the line, and integrals over it on a grid."""
+    """p(x, y) = 1/2 N(x; +-center, sd) on the line, and integrals over it on a grid."""
 
-    def __init__(self, centre, sd, bandwidth):
-        self.centre, self.sd, self.bandwidth = centre, sd, bandwidth
-        end = centre + 8 * max(sd, bandwidth)
+    def __init__(self, center, sd, bandwidth):
+        self.center, self.sd, self.bandwidth = center, sd, bandwidth
+        end = center + 8 * max(sd, bandwidth)
         self.grid = np.linspace(-end, end, 2001)
         self.r = (
-            norm.pdf(self.grid, -centre, sd) - norm.pdf(self.grid, centre, sd)
+            norm.pdf(self.grid, -center, sd) - norm.pdf(self.grid, center, sd)
         ) / 2
         self.squared_norm = simpson(self.r**2, x=self.grid)
 
     def sample(self, rng, n):
         labels = rng.integers(0, 2, n)
-        return rng.normal((2 * labels - 1) * self.centre, self.sd), labels
+        return rng.normal((2 * labels - 1) * self.center, self.sd), labels
 
     def ise(self, x, labels, weights):
         """ISE of each row of weights."""
@@ -94,7 +94,7 @@ MIXTURES = [
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
-def test_ise_stays_below_the_bound_as_often_as_said(mixture, rng):
+def test_ise_is_below_the_bound_with_the_stated_probability(mixture, rng):
     # for all weights at once: uniform ones, and all on the point that fares worst
     n, draws, delta = 20, 100, 0.05
     weights = np.concatenate([np.full((1, n), 1 / n), np.eye(n)])
@@ -124,7 +124,7 @@ def test_the_terms_estimate_the_ise_without_bias(mixture, rng):
     for _ in range(draws):
         x, labels = mixture.sample(rng, n)
         bound = ise_bound(x[:, np.newaxis], labels, weights, mixture.bandwidth)
-        square = bound.tau_1 * bound.regulariser
+        square = bound.tau_1 * bound.regularizer
         product = bound.total - bound.remainder - square
         product = (n * product + 2 * bound.tau_0) / (n - 1)
         estimate = square + product + mixture.squared_norm
@@ -141,7 +141,7 @@ def test_the_bound_as_printed_is_wrong(rng):
     bound = ise_bound(x[:, np.newaxis], labels, weights, 0.3)
     printed = (
         bound.tau_0 / n * bound.empirical
-        + bound.tau_1 * bound.regulariser
+        + bound.tau_1 * bound.regularizer
         + 2 * bound.tau_0 * (1 / (n - 1) + bound.epsilon)
     )
     assert printed < 0
@@ -174,7 +174,7 @@ def test_similarity_is_twice_that_of_the_clustering(rng, dtype):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 20), lam=st.floats(0.01, 0.2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_similarity_bounds_the_cost(seed, n, lam):
     # ISE^ + L K(a) <= sum_{i<j} S_ij 1(y_i != y_j) - sum (a_i + a_j) K + L a'K_wide a
     X, labels, _ = random_problem(seed, n, 2)
@@ -184,7 +184,7 @@ def test_similarity_bounds_the_cost(seed, n, lam):
     between = np.triu(labels[:, np.newaxis] != labels)
     rest = ((a[:, np.newaxis] + a) * K).sum()
     upper = (ise_similarity(K, a, lam) * between).sum() - rest + n * lam * a @ wide @ a
-    cost = bound.empirical + n * lam * bound.regulariser
+    cost = bound.empirical + n * lam * bound.regularizer
     assert cost <= upper + 1e-12 * n
     # with the wide kernel in the quadratic part of S it is an equality
     exact = upper - 4 * n * lam * (np.outer(a, a) * (wide - K) * between).sum()
@@ -196,7 +196,7 @@ def test_similarity_bounds_the_cost(seed, n, lam):
     [
         ({"X": np.ones(4)}, "Expected 2D array"),
         ({"X": np.array([["a"]] * 4)}, "X must hold numbers only"),
-        ({"labels": [0, 1, 2, 0]}, "labels must hold 2 classes; got 3"),
+        ({"labels": [0, 1, 2, 0]}, "labels must have 2 classes; got 3"),
         ({"weights": np.ones(4)}, "weights must sum to 1"),
         ({"bandwidth": "auto"}, "bandwidth must be a number > 0"),
         ({"bandwidth": 1e-200}, "bandwidth must be positive"),
@@ -204,7 +204,7 @@ def test_similarity_bounds_the_cost(seed, n, lam):
         ({"delta": 0}, "delta must be a number > 0"),
     ],
 )
-def test_bad_input_is_refused(change, message):
+def test_invalid_input(change, message):
     arguments = {
         "X": np.arange(4.0)[:, np.newaxis],
         "labels": [0, 0, 1, 1],

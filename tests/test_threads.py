@@ -72,15 +72,15 @@ def fit_and_predict(queue=None):
 
 
 def test_a_forked_child_does_not_hang():
-    # also k-means and the neighbour search of scikit-learn have used their threads here
+    # also k-means and the neighbor search of scikit-learn have used their threads here
     expected = fit_and_predict()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=fit_and_predict, args=(queue,))
     child.start()
     try:
-        found = queue.get(timeout=60)
-        child.join(timeout=60)
+        found = queue.get(timeout=600)
+        child.join(timeout=600)
     finally:
         child.kill()
     assert child.exitcode == 0

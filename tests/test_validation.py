@@ -50,7 +50,7 @@ def changed(array, place, value):
         (X + 1j, "Complex data not supported: X must hold real numbers.$"),
         (
             np.ma.masked_array(X, changed(np.zeros(X.shape, bool), ([4, 9], 1), True)),
-            r"^X must not hide cells by a mask; got one at row 4, column 1 \(2 in all\)"
+            r"^X must not have masked cells; got one at row 4, column 1 \(2 in all\)"
             "; expected finite numbers only.$",
         ),
         (
@@ -91,7 +91,7 @@ def test_sparse_data():
         ({"lam": np.nan}, "lam must be a number > 0 and <= 1; got nan"),
         (
             {"lam": "0.3"},
-            r"lam must be a number in \(0, 1\] or one of 'auto'; got '0.3'",
+            r"lam must be a number in \(0, 1\] or 'auto'; got '0.3'",
         ),
         ({"bandwidth": 0}, "bandwidth must be a number > 0; got 0"),
         ({"bandwidth": -2.0}, "bandwidth must be a number > 0; got -2.0"),
@@ -103,7 +103,7 @@ def test_sparse_data():
         ),
         (
             {"bandwidth": "wide"},
-            "bandwidth must be a number > 0 or one of 'auto', 'neighbour', .*'wide'",
+            "bandwidth must be a number > 0 or one of 'auto', 'neighbor', .*'wide'",
         ),
         ({"bandwidth": None}, "bandwidth must be a number > 0 or one of .*; got None"),
         ({"kernel": "rbg"}, "kernel must be one of 'rbf', 'precomputed', .* got 'rbg'"),
@@ -225,31 +225,38 @@ def test_bad_arguments_of_functions(call, message):
 @pytest.mark.parametrize(
     ("model", "data", "advice"),
     [
-        (CDSK(2, kernel="precomputed"), np.eye(5), "a matrix with larger entries"),
-        (CDSK(2, bandwidth=1e-9), X[:5], "a larger bandwidth"),
-        (CDSK(2, bandwidth=1e-9, n_neighbors=2), X[:5], "a larger bandwidth or n_nei"),
+        (CDSK(2, kernel="precomputed"), np.eye(5), "Use a matrix with larger entries"),
+        (CDSK(2, bandwidth=1e-9), X[:5], "Increase `bandwidth`"),
+        (
+            CDSK(2, bandwidth=1e-9, n_neighbors=2),
+            X[:5],
+            "Increase `bandwidth` or `n_neighbors`",
+        ),
         (
             CDSK(2, kernel="laplacian", kernel_params={"gamma": 1e9}),
             X[:5],
-            "a smaller gamma",
+            "Decrease `gamma`",
         ),
         (
             CDSK(2, kernel=lambda A, B: np.eye(len(A), len(B))),
             X[:5],
-            "a kernel with larger values",
+            "Use a kernel with larger values",
         ),
     ],
 )
 def test_advice_is_that_of_the_kernel(model, data, advice):
-    with pytest.raises(ValueError, match=f"No two points have any .* takes {advice}"):
+    with pytest.raises(
+        ValueError, match=f"No two points have any .*{advice} to connect some"
+    ):
         model.fit(data)
 
 
-def test_advice_for_stray_points_is_that_of_the_kernel():
-    stray = np.eye(31)
-    stray[:30, :30] = K
-    with pytest.warns(UserWarning, match="1 of 31 .* takes a matrix with larger entri"):
-        CDSK(2, kernel="precomputed", random_state=0).fit(stray)
+def test_advice_for_unconnected_points_is_that_of_the_kernel():
+    unconnected = np.eye(31)
+    unconnected[:30, :30] = K
+    message = "1 of 31 .* Use a matrix with larger entries to connect them"
+    with pytest.warns(UserWarning, match=message):
+        CDSK(2, kernel="precomputed", random_state=0).fit(unconnected)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +289,9 @@ def test_text_among_weights_is_named_and_not_printed_as_a_whole():
 
 def test_bound_of_other_points():
     model = CDSK(3, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=r"X must be what .* 30 rows; got 20"):
+    with pytest.raises(
+        ValueError, match=r"X must be the data of the fit, with 30 rows; got 20"
+    ):
         model.generalization_bound(X[:20])
 
 

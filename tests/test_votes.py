@@ -11,8 +11,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 import cdsk
 import reference
-from cdsk import CDSK, _validation
-from cdsk._kernels import votes as _predict
+from cdsk import CDSK, _validation, _voting
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,7 @@ def blobs():
 
 def test_decision_function_equals_reference(blobs, rng, dtype):
     X = blobs.astype(dtype)
-    model = CDSK(3, bandwidth="neighbour", random_state=0).fit(X)
+    model = CDSK(3, bandwidth="neighbor", random_state=0).fit(X)
     new = (rng.normal(size=(70, 3)) * 6).astype(dtype)
     expected = reference.log_votes(
         new, X, model.labels_, model.weights_, model.bandwidth_, 3
@@ -33,7 +32,7 @@ def test_decision_function_equals_reference(blobs, rng, dtype):
 
 
 def test_only_the_support_counts(blobs, rng):
-    model = CDSK(3, bandwidth="neighbour", lam=0.1, random_state=0).fit(blobs)
+    model = CDSK(3, bandwidth="neighbor", lam=0.1, random_state=0).fit(blobs)
     assert len(model.support_) < 200
     kept = model.support_
     expected = reference.log_votes(
@@ -51,7 +50,7 @@ def test_only_the_support_counts(blobs, rng):
 
 def test_far_points_take_the_nearest_cluster():
     X, y = make_blobs(200, centers=[[0, 0], [20, 0]], random_state=0)
-    model = CDSK(2, bandwidth="neighbour", random_state=0).fit(X)
+    model = CDSK(2, bandwidth="neighbor", random_state=0).fit(X)
     left, right = model.labels_[y == 0][0], model.labels_[y == 1][0]
     far = np.array([[-1e6, 0], [1e6, 0], [-1e6, 1e6], [1e6, 1e7]])
     votes = model.decision_function(far)
@@ -62,7 +61,7 @@ def test_far_points_take_the_nearest_cluster():
 
 def test_score_samples_is_the_log_of_a_density():
     X, _ = make_blobs(60, 1, centers=2, random_state=0)
-    model = CDSK(2, bandwidth="neighbour", random_state=0).fit(X)
+    model = CDSK(2, bandwidth="neighbor", random_state=0).fit(X)
 
     def density(x):
         return np.exp(model.score_samples([[x]])[0])
@@ -109,7 +108,7 @@ def test_chunks_of_kernel_values_change_nothing(blobs, rng, monkeypatch):
     K = cdsk.gaussian_gram(blobs, 2.0)
     model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
     whole = model.decision_function(K)
-    monkeypatch.setattr(_predict, "_CHUNK_VALUES", 7 * len(model.support_))
+    monkeypatch.setattr(_voting, "_CHUNK_VALUES", 7 * len(model.support_))
     np.testing.assert_allclose(model.decision_function(K), whole, rtol=1e-13)
 
 
@@ -173,7 +172,7 @@ def test_parts_of_rows_change_no_bit(blobs, rng, monkeypatch, parameters, method
     new = rng.normal(size=(100, 3)) * 5
     whole = getattr(model, method)(new)
     for rows in (1, 17):
-        monkeypatch.setattr(_validation, "_PART_ROWS", rows)
+        monkeypatch.setattr(_validation, "_CHUNK_ROWS", rows)
         for same in (new, np.asfortranarray(new), new.tolist()):
             found = getattr(model, method)(same)
             assert found.dtype == whole.dtype
@@ -188,7 +187,7 @@ def test_parts_of_a_frame_and_of_a_graph(blobs, monkeypatch, recwarn):
         sparse.csr_array(np.hypot(*(blobs[:, [i]] - blobs[:, i] for i in (0, 1))))
     )
     whole = model.predict(frame), by_graph.decision_function(graph)
-    monkeypatch.setattr(_validation, "_PART_ROWS", 7)
+    monkeypatch.setattr(_validation, "_CHUNK_ROWS", 7)
     assert (model.predict(frame) == whole[0]).all()
     for same in (graph, graph.tocsc()):
         assert (by_graph.decision_function(same) == whole[1]).all()
@@ -200,17 +199,17 @@ def test_parts_of_a_frame_and_of_a_graph(blobs, monkeypatch, recwarn):
 
 
 @pytest.mark.parametrize("wrong", [np.nan, 1e200])
-def test_an_error_tells_the_row(blobs, monkeypatch, wrong):
+def test_errors_name_the_row(blobs, monkeypatch, wrong):
     model = CDSK(3, random_state=0).fit(blobs)
     new = blobs[:50].copy()
     new[33, 1] = wrong
-    monkeypatch.setattr(_validation, "_PART_ROWS", 10)
-    with pytest.raises(ValueError, match=r"row 3\b.* Row 0 is row 30 of X here\."):
+    monkeypatch.setattr(_validation, "_CHUNK_ROWS", 10)
+    with pytest.raises(ValueError, match=r"row 3\b.* are relative to row 30 of X\.\)"):
         model.predict(new)
     new[3, 1] = wrong
     with pytest.raises(ValueError, match=r"row 3\b") as told:
         model.predict(new)
-    assert "of X here" not in str(told.value)
+    assert "relative" not in str(told.value)
 
 
 def peak_beyond_result(ask, X):
@@ -223,7 +222,7 @@ def peak_beyond_result(ask, X):
 
 @pytest.mark.parametrize("parameters", [{}, {"bandwidth": 2.0}])
 def test_memory_does_not_grow_with_the_rows(blobs, tmp_path, monkeypatch, parameters):
-    monkeypatch.setattr(_validation, "_PART_ROWS", 2**13)
+    monkeypatch.setattr(_validation, "_CHUNK_ROWS", 2**13)
     model = CDSK(3, random_state=0, **parameters).fit(blobs[:60])
     path = tmp_path / "rows"
     rows = np.memmap(path, np.float32, "w+", shape=(100_000, 3), order="F")

@@ -4,10 +4,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cdsk
 import reference
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps import weights as _weights
-from cdsk._steps.qp import better_start
-from cdsk._steps.weights import WeightProblem
+from cdsk import _qp as _weights
+from cdsk._operators.dense import DenseKernel
+from cdsk._qp import SimplexQP, WeightProblem, choose_start
 
 
 def problem(rng, dtype=np.float64, n=120, lam=0.3):
@@ -19,12 +18,14 @@ def problem(rng, dtype=np.float64, n=120, lam=0.3):
     return WeightProblem(DenseKernel(K, 2), columns, lam * n), Q, q
 
 
-def test_merit_and_gradient_equal_reference(rng, dtype):
+def test_objective_and_gradient_equal_reference(rng, dtype):
     weights_problem, Q, q = problem(rng, dtype)
     alpha = rng.uniform(size=len(q))
     alpha /= alpha.sum()
     np.testing.assert_allclose(weights_problem.q, q, atol=1e-11)
-    assert weights_problem.merit(alpha) == pytest.approx(q @ alpha + alpha @ Q @ alpha)
+    assert weights_problem.objective(alpha) == pytest.approx(
+        q @ alpha + alpha @ Q @ alpha
+    )
     np.testing.assert_allclose(
         weights_problem.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
     )
@@ -33,7 +34,9 @@ def test_merit_and_gradient_equal_reference(rng, dtype):
 def test_uniform_weights_need_no_product(rng, dtype):
     weights_problem, Q, q = problem(rng, dtype)
     alpha = np.full(len(q), 1 / len(q))
-    assert weights_problem.merit(alpha) == pytest.approx(q @ alpha + alpha @ Q @ alpha)
+    assert weights_problem.objective(alpha) == pytest.approx(
+        q @ alpha + alpha @ Q @ alpha
+    )
     np.testing.assert_allclose(
         weights_problem.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
     )
@@ -48,7 +51,8 @@ def test_start_is_feasible_and_no_worse(rng, lam):
         np.full(n, 1 / n),
         weights_problem.solve(np.full(n, 1 / n), 1e-9).alpha,
     ):
-        start, gradient = better_start(alpha, q, upper, weights_problem.gradient)
+        qp = SimplexQP(q, weights_problem.gradient, upper)
+        start, gradient = choose_start(qp, alpha)
         assert start.sum() == pytest.approx(1, abs=1e-12)
         assert ((start >= 0) & (start <= upper)).all()
         assert q @ start + start @ Q @ start <= q @ alpha + alpha @ Q @ alpha + 1e-9

@@ -33,7 +33,7 @@ def test_nothing_outside_the_package():
     assert tops - {"cdsk.libs"} == {"cdsk", f"cdsk-{DISTRIBUTION.version}.dist-info"}
 
 
-def test_a_bundled_runtime_comes_with_its_licence():
+def test_a_bundled_runtime_comes_with_its_license():
     bundled = [file.name for file in FILES if file.parts[0] == "cdsk.libs"]
     assert [name for name in bundled if not name.startswith("libgomp-")] == []
     assert [file for file in FILES if file.parts[-2:] == ("LICENSES", "libgomp.txt")]

@@ -81,7 +81,7 @@ def theorems(model: CDSK, X: Floats) -> None:
     assert_type(bound, theory.GeneralizationBound)
     assert_type(bound.total, float)
     K = cdsk.gaussian_gram(X, 1.0)
-    assert_type(theory.normalised_cut(K, model.labels_).value, float)
+    assert_type(theory.normalized_cut(K, model.labels_).value, float)
     classifier = theory.KernelDensityClassifier().fit(X, model.labels_)
     assert_type(classifier, theory.KernelDensityClassifier)
     assert_type(classifier.predict(X), NDArray[Any])

@@ -24,7 +24,7 @@ def rows(first, count, seed=0):
 
 def _atom(number, seed):
     rng = np.random.default_rng(seed)
-    centres = rng.uniform(-10, 10, (CLUSTERS, FEATURES))
+    centers = rng.uniform(-10, 10, (CLUSTERS, FEATURES))
     widths = rng.uniform(0.5, 1.5, (CLUSTERS, 1))
     usual = (1 - RARE - NOISE) / (CLUSTERS - 1)
     shares = [usual] * (CLUSTERS - 1) + [RARE, NOISE]
@@ -33,7 +33,7 @@ def _atom(number, seed):
     X = rng.uniform(-12, 12, (ATOM, FEATURES))
     inside = y < CLUSTERS
     normal = rng.normal(size=(inside.sum(), FEATURES))
-    X[inside] = centres[y[inside]] + widths[y[inside]] * normal
+    X[inside] = centers[y[inside]] + widths[y[inside]] * normal
     return X, y
 
 

@@ -5,7 +5,6 @@ import json
 import sys
 import time
 import warnings
-from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -85,9 +84,8 @@ def landmarks(X, seed):
         def sample(self, *args):
             return clocked(figures, "sample", super().sample, *args)
 
-        def decide(self, *args, **how):
-            method = partial(super().decide, **how)
-            return clocked(figures, "landmarks", method, *args)
+        def fit_landmarks(self, *args):
+            return clocked(figures, "landmarks", super().fit_landmarks, *args)
 
         def gram(self, *args):
             return clocked(figures, "similarities", super().gram, *args)

@@ -16,7 +16,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.asv.stages import quality
-from benchmarks.asv.stages.private import Neighbours
+from benchmarks.asv.stages.private import Neighbors
 from benchmarks.peers.lines import StoredQP
 from benchmarks.studies import sets
 from cdsk import CDSK
@@ -31,7 +31,7 @@ METHODS = {
     "libsvm": "libsvm",
 }
 
-NEIGHBOURS = 20
+NEIGHBORS = 20
 
 
 class Unavailable(Exception):
@@ -95,18 +95,18 @@ class Fit:
 
 
 class Search:
-    """The nearest neighbours of all points, exact."""
+    """The nearest neighbors of all points, exact."""
 
     def __init__(self, load, n, folder, quick):
         self.X = load(folder, min(n, 400) if quick else n)[0]
         self.n = len(self.X)
 
     def ours(self, n_threads):
-        found = Neighbours(self.X, NEIGHBOURS, n_threads=n_threads)
+        found = Neighbors(self.X, NEIGHBORS, n_threads=n_threads)
         return found.indices, found.distances
 
     def brute(self, n_threads):
-        search = NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute")
+        search = NearestNeighbors(n_neighbors=NEIGHBORS, algorithm="brute")
         distances, indices = search.fit(self.X).kneighbors()
         return indices, distances
 
@@ -120,11 +120,11 @@ class Search:
         index = faiss.IndexFlatL2(X.shape[1])
         index.add(X)
         # one more: each point finds itself
-        squares, indices = index.search(X, NEIGHBOURS + 1)
+        squares, indices = index.search(X, NEIGHBORS + 1)
         return indices, np.sqrt(np.maximum(squares, 0.0))
 
     def scores(self, found):
-        return {"missed": quality.missed_neighbours(self.X, *found)}
+        return {"missed": quality.missed_neighbors(self.X, *found)}
 
 
 class QP:
@@ -144,7 +144,7 @@ def moons(folder, n):
 
 
 def blobs(folder, n, d):
-    """Ten clusters that touch: the nearest of the true centres has an ARI of 0.997."""
+    """Ten clusters that touch: the nearest of the true centers has an ARI of 0.997."""
     spread = {2: 0.5, 10: 2.5, 50: 7.5}[d]
     return make_blobs(n, d, centers=10, cluster_std=spread, random_state=0)
 

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.asv.stages.private import (
-    Neighbours,
+    Neighbors,
     WeightProblem,
     assign_labels,
     spectral_step,
@@ -24,11 +24,11 @@ from benchmarks.process import figures_of
 
 # None of these calls another. What is left are kernels, the choice and the checks.
 STAGES = {
-    "neighbours": (Neighbours.__init__,),
+    "neighbors": (Neighbors.__init__,),
     "spectral steps": (spectral_step,),
     "weight steps": (
         WeightProblem.__init__,
-        WeightProblem.merit,
+        WeightProblem.objective,
         WeightProblem.solve,
     ),
     "labels": (assign_labels,),

@@ -63,7 +63,7 @@ def _one_bandwidth(name, n_clusters, n, mode, seed):
     return _baseline(name, n_clusters, n, mode, seed, bandwidth=BANDWIDTH[mode])
 
 
-def _neighbours(n_clusters, n, mode, seed):
+def _neighbors(n_clusters, n, mode, seed):
     return SpectralClustering(
         n_clusters, affinity="nearest_neighbors", random_state=seed
     )
@@ -110,7 +110,7 @@ METHODS = {
     "elm": Method(
         "Discriminative ELM", "", partial(_baseline, "DiscriminativeELM"), None
     ),
-    "knn": Method("k-NN spectral", "", _neighbours, None),
+    "knn": Method("k-NN spectral", "", _neighbors, None),
     "cdsk-paper": Method("CDSK printed", "CDSK", _printed, None),
     "cdsk-paper-uniform": Method(
         "CDSK printed, uniform", "CDSK", partial(_printed, **_UNIFORM), None

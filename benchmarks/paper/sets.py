@@ -34,7 +34,7 @@ SETS = {
     "yaleb": DataSet("Yale-B"),
     "ionosphere": DataSet("Ionosphere"),
     "georgia_tech": DataSet(
-        "Georgia Face", pca=True, remark="40 x 30, grey; the paper has colours"
+        "Georgia Face", pca=True, remark="40 x 30, gray; the paper has colors"
     ),
     "coil20": DataSet("COIL-20"),
     "coil100": DataSet("COIL-100"),

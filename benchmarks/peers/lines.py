@@ -333,7 +333,7 @@ class Predict(Line):
 class Import(Line):
     """Import in a fresh interpreter, which measures it itself.
 
-    ``cdsk`` alone imports next to nothing; ``cdsk._estimator`` is what CDSK needs.
+    ``cdsk`` alone imports next to nothing; ``cdsk._cdsk`` is what CDSK needs.
     """
 
     peer_name = "import sklearn.cluster"
@@ -413,7 +413,7 @@ LINES = {
     "fit-digits": partial(Fit, "digits"),
     "fit-default": DefaultFit,
     "predict": Predict,
-    "import": partial(Import, "from cdsk import CDSK", "cdsk._estimator", 1.1),
+    "import": partial(Import, "from cdsk import CDSK", "cdsk._cdsk", 1.1),
     "import-bare": partial(Import, "import cdsk", "cdsk", 0.1),
     "memory-f64": partial(FitMemory, np.float64),
     "memory-f32": partial(FitMemory, np.float32),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""BlockCDSK: places and number of landmarks, normalisation, nearest, scales, votes.
+"""BlockCDSK: places and number of landmarks, normalization, nearest, scales, votes.
 
     python -m benchmarks.studies.blocks DATA [--large [--rows 10000]] [--times 1]
         [--per-landmark 20] [--seed 0] [--only WORD ...] [--variants NAME ...]
@@ -18,6 +18,7 @@ import time
 import warnings
 import zlib
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -28,9 +29,11 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 
 from benchmarks.studies import sets
 from cdsk import CDSK, BlockCDSK
-from cdsk._blocks import candidates, estimator, landmarks, passes
-from cdsk._kernels.neighbours import PointSearch
-from cdsk._linalg.banded import BandOrder
+from cdsk._neighbors import NeighborIndex
+from cdsk.blocks import _estimator as estimator
+from cdsk.blocks import _landmark_kernels as candidates
+from cdsk.blocks import _landmarks as landmarks
+from cdsk.blocks import _passes as passes
 
 LEAST = 2000
 SIX = tuple(2.0 ** (-0.5 * i) for i in (0, 2, 3, 4, 5, 6))
@@ -48,8 +51,7 @@ class Cosine(candidates.LandmarkKernel):
         matrix = (root @ self.matrix @ root).tocsr()
         self.matrix = (0.5 * (matrix + matrix.T)).tocsr()
         self.matrix.sort_indices()
-        self.order = BandOrder(self.matrix)
-        self.loops = self._diagonal = self.diagonal * sizes ** (-2 * self.power)
+        self.self_loops = self._diagonal = self.diagonal * sizes ** (-2 * self.power)
 
     def sizes(self, gram):
         return self.diagonal
@@ -76,7 +78,7 @@ class WithoutLoops(candidates.LandmarkKernel):
 
     def __init__(self, *how):
         super().__init__(*how)
-        self.loops = None
+        self.self_loops = None
 
 
 class Weighted(candidates.LandmarkVotes):
@@ -102,32 +104,35 @@ def weighted_votes(graph, labels, weights, n_clusters):
 
 
 class AllRows(passes.ThreadPasses):
-    """k-means on all rows, in a random order; the sample decides the representation."""
+    """k-means on all rows in random order; the representation is that of the sample."""
 
-    def decide(self, sample, rng, *, m, how, **view):
-        threads = {"rng": rng, "n_threads": self._n_threads}
-        # landmarks that nobody uses
-        few = landmarks.decide(sample.points, m=2, how="uniform", **view, **threads)
-        parts, n_features = self._met()
-        rows = np.concatenate([part.checked(n_features) for part in parts])
-        rows = few[0].of_checked(rows[rng.permutation(len(rows))])
-        places = landmarks.place_landmarks(rows, m, how, **threads)
-        self._decided = few[0], landmarks.Landmarks(places)
-        return *self._decided, rng
+    def fit_landmarks(self, sample, options, rng):
+        n_threads = self._n_threads
+        # two landmarks, which are not used
+        two = replace(options, n_landmarks=2, method="uniform")
+        representation, _ = landmarks.fit_landmarks(sample.points, two, rng, n_threads)
+        parts, n_features = self._open()
+        rows = np.concatenate([part.validate(n_features) for part in parts])
+        rows = representation.transform_validated(rows[rng.permutation(len(rows))])
+        positions = landmarks.place_landmarks(
+            rows, options.n_landmarks, options.method, rng, n_threads
+        )
+        self._fitted = representation, landmarks.Landmarks(positions)
+        return *self._fitted, rng
 
 
 def scalable(points, copies, m, rng, n_threads):
-    """Numbers of m points by k-means|| (Bahmani et al., 2012): some 2 m, of which m.
+    """Return the indices of m seeds by k-means|| (Bahmani et al., 2012).
 
-    Every row is drawn for itself, in five rounds, by D^2; those drawn count for the
-    rows that are nearest to them when k-means++ chooses among them.
+    Every row is drawn independently, in five rounds, by D^2. Of the some 2 m that are
+    drawn, k-means++ selects m, weighted by the rows that are nearest to each.
     """
     n, seen, rounds = len(points), 0, 0
     drawn = rng.choice(n, 1, p=copies / copies.sum())
     nearest, distances = np.zeros(n, dtype=int), np.full(n, np.inf)
     while True:
-        search = PointSearch(points[drawn[seen:]])
-        found, lengths = search.nearest_to(points, 1, n_threads)
+        search = NeighborIndex(points[drawn[seen:]])
+        lengths, found = search.kneighbors(points, 1, n_threads=n_threads)
         closer = lengths[:, 0] < distances
         nearest[closer] = seen + found[closer, 0]
         distances[closer] = lengths[closer, 0]
@@ -152,7 +157,7 @@ def nearest(r):
 
 
 def scales(factors):
-    return (mock.patch.object(estimator, "FACTORS", factors),)
+    return (mock.patch.object(estimator, "BANDWIDTH_FACTORS", factors),)
 
 
 def kernel(kind):
@@ -160,7 +165,7 @@ def kernel(kind):
 
 
 ALL_ROWS = (mock.patch.object(estimator, "ThreadPasses", AllRows),)
-SCALABLE = (mock.patch.object(landmarks, "_spread", scalable),)
+SCALABLE = (mock.patch.object(landmarks, "_draw_seeds", scalable),)
 
 # name -> what is replaced, parameters as a function of the default n_landmarks
 VARIANTS = {
@@ -171,10 +176,10 @@ VARIANTS = {
     "cosine": (kernel(Cosine), None),
     "no loops": (kernel(WithoutLoops), None),
     "half cosine": (kernel(HalfCosine), None),
-    "masses": (kernel(Masses), None),
-    "half masses": (kernel(HalfMasses), None),
-    "uniform centres": ((mock.patch.object(landmarks, "_ROUNDS", 1),), None),
-    "10 rounds": ((mock.patch.object(landmarks, "_ROUNDS", 10),), None),
+    "multiplicity": (kernel(Masses), None),
+    "half multiplicity": (kernel(HalfMasses), None),
+    "uniform centers": ((mock.patch.object(landmarks, "_SEEDING_ROUNDS", 1),), None),
+    "10 rounds": ((mock.patch.object(landmarks, "_SEEDING_ROUNDS", 10),), None),
     "sample of 3 m": ((), lambda m: {"sample_size": 3 * m}),
     "sample of 30 m": ((), lambda m: {"sample_size": 30 * m}),
     "r = 3": (nearest(3), None),
@@ -198,10 +203,10 @@ VARIANTS = {
 def rare(n, seed, share=0.001):
     """Twenty clusters in 8 dimensions, one of them rare, and 5 % of noise."""
     rng = np.random.default_rng(seed)
-    centres = np.append(rng.uniform(-10, 10, (20, 8)), np.zeros((1, 8)), axis=0)
+    centers = np.append(rng.uniform(-10, 10, (20, 8)), np.zeros((1, 8)), axis=0)
     sizes = np.append(np.full(19, (0.95 - share) / 19), [share, 0.05])
     y = rng.choice(21, n, p=sizes)
-    X = 0.7 * rng.normal(size=(n, 8)) + centres[y]
+    X = 0.7 * rng.normal(size=(n, 8)) + centers[y]
     noise = y == 20
     X[noise] = rng.uniform(-12, 12, (noise.sum(), 8))
     return X, y, ~noise
@@ -236,7 +241,7 @@ def all_sets(folder, seed, large, rows, times):
 
 def fit(X, c, seed, variant, per_landmark=None):
     patches, parameters = VARIANTS[variant]
-    m = estimator.default_landmarks(len(X), c)
+    m = estimator.default_n_landmarks(len(X), c)
     how = {}
     if per_landmark is not None:
         m = how["n_landmarks"] = max(c, len(X) // per_landmark)

@@ -26,8 +26,8 @@ STAGES = {
     "product, 2000 x 28": ("kernel.Product.time_product", (2000, 28, "float64", 1)),
     "SMO, dense, 1000": ("smo.WeightStep.time_solve", ("1000", 1e-4, 1)),
     "SMO, sparse, 10 000": ("smo.SparseWeightStep.time_solve", (10_000,)),
-    "neighbours, 4000 x 2": ("neighbours.Search.time_search", (4000, 2, 1)),
-    "neighbours, 4000 x 50": ("neighbours.Search.time_search", (4000, 50, 1)),
+    "neighbors, 4000 x 2": ("neighbors.Search.time_search", (4000, 2, 1)),
+    "neighbors, 4000 x 50": ("neighbors.Search.time_search", (4000, 50, 1)),
     "fit, 200": ("estimator.Fit.time_fit", (200, "float64", 1)),
     "fit, 3000": ("estimator.Fit.time_fit", (3000, "float64", 1)),
     "predict, 5000": ("estimator.Predict.time_predict", (1000, "float64", 1)),
@@ -87,7 +87,7 @@ def stages():
 
 def figures(only):
     """Seconds of everything, or of what is named, in this process."""
-    import_module("cdsk._estimator")
+    import_module("cdsk._cdsk")
     found = {"import of CDSK": time.process_time()}
     for name, ready in (stages() | calls()).items():
         if not only or name in only:

@@ -37,20 +37,20 @@ def votes_of_others(model):
 
     Of the nearest points that carry weight, the point itself not counted.
     """
-    votes = model._votes
-    X, n = votes.neighbours.X, votes.neighbours.X.shape[0]
-    k = min(votes.neighbours.k, len(votes.support) - 1)
-    indices, distances = votes.search.nearest_to(X, k + 1)
+    votes = model._predictor.votes
+    X, n = votes.neighbors.X, votes.neighbors.X.shape[0]
+    k = min(votes.neighbors.k, len(votes.support) - 1)
+    distances, indices = votes.index.kneighbors(X, k + 1)
     own = votes.support[indices] == np.arange(n)[:, np.newaxis]
     own[~own.any(axis=1), -1] = True  # without weight: the farthest is too many
     indices, distances = (a[~own].reshape(n, k) for a in (indices, distances))
-    bandwidth = votes.factor * votes.neighbours.scales[:, np.newaxis]
+    bandwidth = votes.factor * votes.neighbors.scales[:, np.newaxis]
     exponents = votes.log_weights[indices] - distances**2 / (
         2.0 * bandwidth * votes.bandwidth[indices]
     )
     found = np.full((n, votes.n_clusters), -np.inf)
-    for neighbour, exponent in zip(indices.T, exponents.T, strict=True):
-        place = np.arange(n), votes.labels[neighbour]
+    for neighbor, exponent in zip(indices.T, exponents.T, strict=True):
+        place = np.arange(n), votes.labels[neighbor]
         found[place] = np.logaddexp(found[place], exponent)
     return found
 
@@ -59,11 +59,11 @@ def measure(X, n_clusters):
     """The four pairs of figures, (4, 2)."""
     X = np.unique(X, axis=0)
     model = CDSK(n_clusters, random_state=0).fit(X)
-    left_out = model._left_out
+    left_out = model._predictor.left_out
     heard = ~np.isneginf(left_out.log_votes.max(axis=1))
     log_votes, clusters = left_out.log_votes[heard], model.clusters_[heard]
-    calibrate = left_out.calibration.probabilities
-    of_points = model._points.from_rows(model.clusters_)
+    calibrate = left_out.calibration.predict_proba
+    of_points = model._predictor.points.from_rows(model.clusters_)
     moved = X + 1e-9 * X.std(axis=0)
     distances = np.linalg.norm(model.transform(moved) - model.embedding_, axis=1)
     return (

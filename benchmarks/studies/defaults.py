@@ -22,20 +22,19 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import sets
 from cdsk import CDSK
-from cdsk._choices.partition import choose
-from cdsk._choices.representation import COMPONENTS, represent
-from cdsk._explain.margins import leave_one_out, left_out_votes
-from cdsk._kernels import neighbours as _neighbours
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._steps.alternate import alternate
-from cdsk._steps.embedding import spectral_step
-from cdsk._steps.labels import METHODS, assign_labels, cut_ratios
-from cdsk._steps.start import first_weights
-from cdsk._steps.weights import WeightProblem
+from cdsk import _neighbors as _neighbors
+from cdsk._fit import AlternationSettings, alternate
+from cdsk._initialization import first_weights
+from cdsk._model_selection import COMPONENTS, select_partition, select_representation
+from cdsk._neighbors import Neighbors
+from cdsk._operators.sparse import NeighborGraph
+from cdsk._qp import WeightProblem
+from cdsk._spectral import assign_labels, cut_ratios, spectral_step
+from cdsk._validation import LABEL_METHODS
+from cdsk._voting import compute_margins, leave_one_out_votes
 
 SCALES = tuple(2.0 ** (-0.5 * i) for i in range(-1, 7))  # 1.41 ... 0.125
-NEIGHBOURS = (10, 20, 30)
+NEIGHBORS = (10, 20, 30)
 VIEWS = ("raw", "standardize", "normal_scores", *(f"whiten {m}" for m in COMPONENTS))
 FACES = (
     *("georgia_tech", "mpie_s2", "mpie_s3", "mpie_s4", "pie", "pie_pose27"),
@@ -120,20 +119,25 @@ def fit(kernel, n_clusters, lam, max_iter=20):
     """Partition, fit and time of one kernel."""
     began = time.perf_counter()
     rng = np.random.RandomState(0)
-    result = alternate(
-        kernel, n_clusters, lam, first_weights(kernel, lam, "uniform"),
-        max_iter=max_iter, tol=1e-4, qp_tol=1e-4, eigen_solver="auto", rng=rng,
-    )  # fmt: skip
+    settings = AlternationSettings(n_clusters=n_clusters, lam=lam, max_iter=max_iter)
+    weights = first_weights(kernel, lam, "uniform")
+    result = alternate(kernel, weights, settings, rng)
     labels = assign_labels(
         result.embedding.vectors, "kmeans", n_init=10, random_state=rng
     )
     return labels, result, time.perf_counter() - began
 
 
+def represent(X, n_clusters):
+    """The representation that the default takes."""
+    rng = np.random.RandomState(0)
+    return select_representation(X, "auto", n_clusters, rng=rng, n_threads=1)
+
+
 def graph_of(X, n_clusters, k):
-    """Neighbour graph of the representation that the default takes."""
-    X = represent(X, n_clusters, "auto", np.random.RandomState(0), 1).transform(X)
-    return NeighbourGraph(Neighbours(X, k, robust=True))
+    """Neighbor graph of the representation that the default takes."""
+    X = represent(X, n_clusters).transform(X)
+    return NeighborGraph(Neighbors(X, k, robust=True))
 
 
 class Table:
@@ -211,39 +215,39 @@ def rules(options):
     table = Table(f"Kernels and rules, lam = 0.2, at most {options.cap} points")
     for group, _, X, y, counted, c in problems(options):
         partitions, extras, cost = {}, {}, {}
-        for bandwidth in ("neighbour", "local"):
+        for bandwidth in ("neighbor", "local"):
             row = f"One kernel: one full kernel, bandwidth={bandwidth!r}"
             parameters = {"bandwidth": bandwidth}
             _add_fit(table, row, group, X, y, counted, c, parameters)
-        for k in NEIGHBOURS:
+        for k in NEIGHBORS:
             graph = graph_of(X, c, k)
             for scale in SCALES:
-                kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+                kernel = graph.kernel(scale * graph.neighbors.scales, 1)
                 labels, result, seconds = fit(kernel, c, 0.2)
                 partitions[k, scale], cost[k, scale] = labels, seconds
-                votes = left_out_votes(kernel, labels, result.weights)
+                votes = leave_one_out_votes(kernel, labels, result.weights)
                 extras[k, scale] = (
                     -np.mean(cut_ratios(kernel, labels)),
                     float(result.embedding.eigenvalues[-1]),
-                    float(np.mean(leave_one_out(votes, labels)[0])),
+                    float(np.mean(compute_margins(votes, labels)[0])),
                 )
                 if scale in SCALES[2::2]:
                     table.add(
-                        f"One kernel: one kernel, {k} neighbours, scale {scale:.3g}",
+                        f"One kernel: one kernel, {k} neighbors, scale {scale:.3g}",
                         group, sets.scores(y, labels, counted), seconds,
                     )  # fmt: skip
         for name, keys in (
-            ("10 neighbours, 0.125 - 0.7", [(10, s) for s in SCALES[2:]]),
-            ("20 neighbours, 0.125 - 0.7", [(20, s) for s in SCALES[2:]]),
-            ("30 neighbours, 0.125 - 0.7", [(30, s) for s in SCALES[2:]]),
-            ("20 neighbours, 0.125 - 1.4", [(20, s) for s in SCALES]),
-            ("20 neighbours, 0.35 - 1.4", [(20, s) for s in SCALES[:5]]),
-            ("10, 20, 30 neighbours, 0.25 - 0.7",
-             [(k, s) for k in NEIGHBOURS for s in SCALES[2:6]]),
+            ("10 neighbors, 0.125 - 0.7", [(10, s) for s in SCALES[2:]]),
+            ("20 neighbors, 0.125 - 0.7", [(20, s) for s in SCALES[2:]]),
+            ("30 neighbors, 0.125 - 0.7", [(30, s) for s in SCALES[2:]]),
+            ("20 neighbors, 0.125 - 1.4", [(20, s) for s in SCALES]),
+            ("20 neighbors, 0.35 - 1.4", [(20, s) for s in SCALES[:5]]),
+            ("10, 20, 30 neighbors, 0.25 - 0.7",
+             [(k, s) for k in NEIGHBORS for s in SCALES[2:6]]),
         ):  # fmt: skip
             found = [partitions[key] for key in keys]
             seconds = sum(cost[key] for key in keys)
-            choice = choose(keys, found, c)
+            choice = select_partition(keys, found, c)
             balance, agreement = choice.balance, choice.agreement
             columns = np.array([extras[key] for key in keys]).T
             chosen = {
@@ -251,7 +255,7 @@ def rules(options):
                 "medoid, votes: balance x agreement^4": choice.chosen,
             }
             slower = {}
-            if name.startswith("20 neighbours, 0.125 - 0.7"):
+            if name.startswith("20 neighbors, 0.125 - 0.7"):
                 for power in (1, 2):
                     votes = np.maximum(agreement, 0.0) ** power
                     rule = f"votes: balance x agreement^{power}"
@@ -263,7 +267,7 @@ def rules(options):
                 chosen |= {
                     "smallest scale with balance >= 0.8":
                         narrow[0] if narrow else np.argmax(balance),
-                    "smallest normalised cut": np.argmax(columns[0]),
+                    "smallest normalized cut": np.argmax(columns[0]),
                     "largest c-th eigenvalue": np.argmax(columns[1]),
                     "largest mean margin of the votes": np.argmax(columns[2]),
                     "largest margin x balance": np.argmax(columns[2] * balance),
@@ -297,7 +301,7 @@ def stability(X, n_clusters, partitions):
         return np.ones(len(partitions)), 0.0
     graph, found = graph_of(X[part], n_clusters, 20), []
     for scale, labels in zip(SCALES[2:], partitions, strict=True):
-        kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+        kernel = graph.kernel(scale * graph.neighbors.scales, 1)
         again = fit(kernel, n_clusters, 0.2)[0]
         found.append(adjusted_rand_score(labels[part], again))
     return np.array(found), time.perf_counter() - began
@@ -336,7 +340,7 @@ def weights(options):
 
 def densities(X, lam):
     """Weights by the inverse of each point's scale, none above the largest allowed."""
-    weights = 1.0 / Neighbours(X, robust=True).scales
+    weights = 1.0 / Neighbors(X, robust=True).scales
     most = 1.0 / (len(X) * lam)
     weights /= weights.sum()
     while weights.max() > most * (1 + 1e-12):
@@ -351,7 +355,7 @@ def by_hard_membership(X, n_clusters, lam):
     graph, partitions = graph_of(X, n_clusters, 20), []
     for scale in SCALES[2:]:
         rng = np.random.RandomState(0)
-        kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+        kernel = graph.kernel(scale * graph.neighbors.scales, 1)
         weights, penalty = np.full(kernel.n, 1.0 / kernel.n), kernel.n * lam
         for last in (False, False, True):
             similarity = kernel.similarity(weights, penalty)
@@ -362,16 +366,16 @@ def by_hard_membership(X, n_clusters, lam):
                 problem = WeightProblem(kernel, members.astype(float), penalty)
                 weights = problem.solve(weights, 1e-4).alpha
         partitions.append(labels)
-    return partitions[choose(SCALES[2:], partitions, n_clusters).chosen]
+    return partitions[select_partition(SCALES[2:], partitions, n_clusters).chosen]
 
 
 def kernels(options):
     """Learned against uniform weights at every scale, without a choice among them."""
-    table = Table("Weights at single scales, 20 neighbours, lam = 0.2")
+    table = Table("Weights at single scales, 20 neighbors, lam = 0.2")
     for group, _, X, y, counted, c in problems(options):
         graph = graph_of(X, c, 20)
         for scale in SCALES[2:]:
-            kernel = graph.kernel(scale * graph.neighbours.scales, 1)
+            kernel = graph.kernel(scale * graph.neighbors.scales, 1)
             for name, max_iter in (("uniform", 0), ("learned", 20)):
                 found, _, seconds = fit(kernel, c, 0.2, max_iter)
                 table.add(
@@ -392,12 +396,12 @@ def scales(options):
         "twice the upper quartile (default)": (0.75, 2.0),
         "1.5 times the 80 % quantile": (0.8, 1.5),
     }
-    before = _neighbours._USUAL_QUANTILE, _neighbours._OUTLYING
+    before = _neighbors._CAP_QUANTILE, _neighbors._CAP_FACTOR
     for group, _, X, y, counted, c in problems(options):
         for name, cap in caps.items():
-            _neighbours._USUAL_QUANTILE, _neighbours._OUTLYING = cap
+            _neighbors._CAP_QUANTILE, _neighbors._CAP_FACTOR = cap
             _add_fit(table, name, group, X, y, counted, c, {})
-    _neighbours._USUAL_QUANTILE, _neighbours._OUTLYING = before
+    _neighbors._CAP_QUANTILE, _neighbors._CAP_FACTOR = before
     return table
 
 
@@ -405,7 +409,7 @@ def labels(options):
     """Ways from the embedding to labels."""
     table = Table("Labels")
     for group, _, X, y, counted, c in problems(options):
-        for method in METHODS:
+        for method in LABEL_METHODS:
             parameters = {"assign_labels": method}
             _add_fit(table, method, group, X, y, counted, c, parameters)
     return table
@@ -416,7 +420,7 @@ def representation(options):
     table = Table("Representation")
     lines = [["set", *map(_short, VIEWS), "chosen"]]
     for group, name, X, y, counted, c in problems(options):
-        chosen = represent(X, c, "auto", np.random.RandomState(0), 1)
+        chosen = represent(X, c)
         if not chosen.scores:
             continue
         scores = [f"{chosen.scores[v]:.3f}" if v in chosen.scores else ""
@@ -445,7 +449,7 @@ def peers(options):
     methods = {
         "k-means": lambda c: KMeans(c, n_init=10, random_state=0),
         "Ward": AgglomerativeClustering,
-        "SpectralClustering, nearest neighbours": lambda c: SpectralClustering(
+        "SpectralClustering, nearest neighbors": lambda c: SpectralClustering(
             c, affinity="nearest_neighbors", random_state=0
         ),
         "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
@@ -476,7 +480,7 @@ def noise(options):
     methods = {
         "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
         "uniform weights": lambda c: CDSK(c, max_iter=0, random_state=0, n_threads=1),
-        "SpectralClustering, nearest neighbours": lambda c: SpectralClustering(
+        "SpectralClustering, nearest neighbors": lambda c: SpectralClustering(
             c, affinity="nearest_neighbors", random_state=0
         ),
         "k-means": lambda c: KMeans(c, n_init=10, random_state=0),

@@ -25,10 +25,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.asv.stages import data
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import graph_of
-from cdsk._choices.candidates import FACTORS, NEIGHBOURS
-from cdsk._linalg import banded
-from cdsk._steps import eigen
-from cdsk._steps.embedding import _component_vectors
+from cdsk import _eigensolvers as eigen
+from cdsk import _multilevel as banded
+from cdsk._candidates import FACTORS, N_NEIGHBORS
+from cdsk._spectral import _component_vectors
 
 SETS_FACTORS = FACTORS[::2]  # 1, 0.35, 0.18
 IMAGES = 10_000
@@ -55,7 +55,7 @@ def ours(solver):
 
 
 def plain_eigsh(similarity, known, k):
-    with patch.object(banded, "MOST_OPERATIONS", 0):
+    with patch.object(banded, "MAX_OPERATIONS", 0):
         return ours("eigsh")(similarity, known, k)
 
 
@@ -64,35 +64,37 @@ def plain_lobpcg(similarity, known, k, inverse=None):
         return lambda columns: product(np.ascontiguousarray(columns.T)).T
 
     _, columns = lobpcg(
-        on_columns(similarity.normalised_product),
+        on_columns(similarity.normalized_product),
         np.random.RandomState(0).standard_normal((similarity.n, k)),
         M=None if inverse is None else on_columns(inverse),
         Y=known.T,
         tol=eigen.TOLERANCE,
-        maxiter=eigen.MOST_BLOCK_PRODUCTS,
+        maxiter=eigen.MAX_BLOCK_PRODUCTS,
     )
     return np.ascontiguousarray(columns.T)
 
 
-def factorised_at_any_cost(similarity, known, k):
+def factorized_at_any_cost(similarity, known, k):
     with (
-        patch.object(banded, "MOST_OPERATIONS", np.inf),
-        patch.object(banded.BandOrder, "cost_in_products", 0),  # no products before
+        patch.object(banded, "MAX_OPERATIONS", np.inf),
+        patch.object(
+            banded.BandedOrdering, "cost_in_products", 0
+        ),  # no products before
     ):
         return ours("eigsh")(similarity, known, k)
 
 
 def preconditioned_lobpcg(similarity, known, k):
-    return plain_lobpcg(similarity, known, k, similarity.inverse(eigen.SHIFTS[0]))
+    return plain_lobpcg(similarity, known, k, similarity.factorize(eigen.SHIFTS[0]))
 
 
 BANDED = {
-    "`eigsh` on banded factors": factorised_at_any_cost,
+    "`eigsh` on banded factors": factorized_at_any_cost,
     "`lobpcg`, preconditioned by factors": preconditioned_lobpcg,
 }
 PRODUCTS = {
     "`eigsh`, plain": plain_eigsh,
-    "block Lanczos": ours("block"),
+    "block Lanczos": ours("block_lanczos"),
     "`lobpcg`, plain": plain_lobpcg,
 }
 DENSE = {"LAPACK, dense": ours("dense")}
@@ -129,7 +131,7 @@ def outcome(solve, similarity, n_clusters, repeats=1):
         began = time.process_time()
         vectors = solve(similarity, known, k)
         seconds = min(seconds, time.process_time() - began)
-    images = similarity.normalised_product(vectors)
+    images = similarity.normalized_product(vectors)
     values = np.sum(vectors * images, axis=1)
     residuals = np.linalg.norm(images - values[:, np.newaxis] * vectors, axis=1)
     values = np.concatenate([np.ones(len(known)), values])
@@ -137,7 +139,7 @@ def outcome(solve, similarity, n_clusters, repeats=1):
 
 
 def exact_values(similarity, n_clusters):
-    matrix = similarity.normalised_product(np.eye(similarity.n))
+    matrix = similarity.normalized_product(np.eye(similarity.n))
     return np.linalg.eigvalsh(0.5 * (matrix + matrix.T))[::-1][:n_clusters]
 
 
@@ -165,14 +167,14 @@ def markdown(title, head, lines):
 
 
 def graphs(options):
-    """Neighbour graphs of all sets; sums over them."""
+    """Neighbor graphs of all sets; sums over them."""
     solvers = BANDED | PRODUCTS | DENSE
     found = {name: {factor: [] for factor in SETS_FACTORS} for name in solvers}
     for name, X, y, counted in sets.load(options.data, options.cap):
         c = len(np.unique(y[counted]))
-        graph = graph_of(X, c, NEIGHBOURS)
+        graph = graph_of(X, c, N_NEIGHBORS)
         for factor in SETS_FACTORS:
-            kernel = graph.kernel(factor * graph.neighbours.scales, 1)
+            kernel = graph.kernel(factor * graph.neighbors.scales, 1)
             similarity = similarity_of(kernel)
             exact = exact_values(similarity, c)
             for solver, solve in solvers.items():
@@ -196,7 +198,7 @@ def graphs(options):
              f"{sum(count for r, count in every if r.converged)}"]
         )  # fmt: skip
     markdown(
-        f"{steps} spectral steps on neighbour graphs, seconds by factor:", head, lines
+        f"{steps} spectral steps on neighbor graphs, seconds by factor:", head, lines
     )
 
 
@@ -208,11 +210,11 @@ def images(options):
         return
     X, y = sets.of_archive(path, IMAGES)
     c = len(np.unique(y))
-    graph = graph_of(X, c, NEIGHBOURS)
-    solvers = {"`eigsh` on banded factors": factorised_at_any_cost} | PRODUCTS
+    graph = graph_of(X, c, N_NEIGHBORS)
+    solvers = {"`eigsh` on banded factors": factorized_at_any_cost} | PRODUCTS
     lines = []
     for factor in FACTORS:
-        similarity = similarity_of(graph.kernel(factor * graph.neighbours.scales, 1))
+        similarity = similarity_of(graph.kernel(factor * graph.neighbors.scales, 1))
         results = [outcome(solve, similarity, c) for solve in solvers.values()]
         # Ritz values are never above those they stand for
         best = np.max([r.values for r in results], axis=0)
@@ -221,7 +223,7 @@ def images(options):
         print(*lines[-1], file=sys.stderr, flush=True)
     markdown(
         f"MNIST, {len(X)} x {X.shape[1]}, c = {c}, half-width of the band "
-        f"{graph._order.width};\nin brackets eigenvalues missed:",
+        f"{graph.ordering.width};\nin brackets eigenvalues missed:",
         ["factor", "1 - last", *solvers],
         lines,
     )
@@ -253,12 +255,12 @@ def small(n):
     """Yield (name, solver other than LAPACK, clusters, similarities) of n points."""
     for name, d in (("plane", 2), ("30 features", 30)):
         X = np.random.RandomState(0).standard_normal((n, d))
-        graph = graph_of(X, 3, NEIGHBOURS)
-        scales = graph.neighbours.scales
+        graph = graph_of(X, 3, N_NEIGHBORS)
+        scales = graph.neighbors.scales
         kernels = [graph.kernel(factor * scales, 1) for factor in SETS_FACTORS]
         yield name, "eigsh", 3, [similarity_of(kernel) for kernel in kernels]
     kernel = data.kernel(data.blobs(n)[0], 1)
-    yield "dense kernel", "block", data.CLUSTERS, [similarity_of(kernel)]
+    yield "dense kernel", "block_lanczos", data.CLUSTERS, [similarity_of(kernel)]
 
 
 def sizes(options):
@@ -275,7 +277,7 @@ def sizes(options):
                 seconds = np.mean([r.seconds for r in results if r])
                 lines[-1].append(f"{1e3 * seconds:.2f}")
     markdown(
-        "Small problems, milliseconds; neighbour graphs of normal points with c = 3, "
+        "Small problems, milliseconds; neighbor graphs of normal points with c = 3, "
         f"mean of the three\nfactors, and a dense kernel of blobs with c = "
         f"{data.CLUSTERS}:",
         head,

@@ -30,8 +30,8 @@ def local_kernel(X, factor):
 
 
 def truncated_kernel(X, factor, k):
-    neighbours = NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph()
-    kept = ((neighbours + neighbours.T).toarray() > 0) | np.eye(len(X), dtype=bool)
+    neighbors = NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph()
+    kept = ((neighbors + neighbors.T).toarray() > 0) | np.eye(len(X), dtype=bool)
     return np.where(kept, local_kernel(X, factor), 0.0)
 
 
@@ -39,7 +39,7 @@ KERNELS = {
     "local 0.25": lambda X: local_kernel(X, 0.25),
     "local 0.5": lambda X: local_kernel(X, 0.5),
     "local 1": lambda X: local_kernel(X, 1.0),
-    "7 neighbours, local 1": lambda X: truncated_kernel(X, 1.0, 7),
+    "7 neighbors, local 1": lambda X: truncated_kernel(X, 1.0, 7),
 }
 
 

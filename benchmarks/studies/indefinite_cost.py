@@ -18,8 +18,8 @@ from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 import cdsk
-from cdsk._kernels import indefinite
-from cdsk._kernels.matrix import SymmetricMatrix
+from cdsk._operators import indefinite
+from cdsk._operators.dense import DenseKernel
 
 
 def kernels(n):
@@ -43,9 +43,9 @@ def seconds(function, *arguments):
 def main():
     for n in map(int, sys.argv[1:] or ("1000", "2000")):
         for name, K in kernels(n):
-            matrix = SymmetricMatrix(K, 1)
-            tested, _ = seconds(indefinite._shows_no_negative_part, matrix)
-            block, found = seconds(indefinite._factor_by_block_method, matrix)
+            matrix = DenseKernel(K, 1)
+            tested, _ = seconds(indefinite._is_semidefinite_kernel, matrix)
+            block, found = seconds(indefinite._factor_by_lanczos, matrix)
             dense, factor = seconds(indefinite._factor_by_lapack, matrix)
             complete = "complete" if found is not None else "given up"
             print(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Criteria for lam: what each chooses without labels, and what that scores.
 
-usage: python -m benchmarks.studies.lam DATA [--cap 600] [--bandwidth neighbour]
+usage: python -m benchmarks.studies.lam DATA [--cap 600] [--bandwidth neighbor]
            [--seeds 1] [--step 1] [--out docs/results]
 
 Every value of the grid (every STEPth) is fitted to the whole set, scored by labels;
@@ -26,7 +26,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data")
     parser.add_argument("--cap", type=int, default=600)
-    parser.add_argument("--bandwidth", default="neighbour")
+    parser.add_argument("--bandwidth", default="neighbor")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--out", default="docs/results")
@@ -62,10 +62,10 @@ def main():
             file.flush()
             rows += new
             print(name, len(X), flush=True)
-    summarise(rows, grid)
+    summarize(rows, grid)
 
 
-def summarise(rows, grid):
+def summarize(rows, grid):
     by_set = {}
     for r in rows:
         if r[1] == "fixed":

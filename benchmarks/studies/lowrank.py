@@ -17,7 +17,7 @@ from sklearn.kernel_approximation import Nystroem
 
 from benchmarks.studies import sets
 from cdsk import gaussian_gram
-from cdsk._kernels.lowrank import LowRankKernel
+from cdsk._operators.low_rank import LowRankKernel
 
 FACTORS = 1.0, 0.5
 SAMPLE = 500

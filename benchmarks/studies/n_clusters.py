@@ -20,6 +20,7 @@ import itertools
 import sys
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,15 +30,18 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
 from benchmarks.studies import sets
+from cdsk import _model_selection as count
 from cdsk import suggest_n_clusters
-from cdsk._choices import n_clusters as count
-from cdsk._choices.candidates import MANY_FEATURES
-from cdsk._choices.partition import choose
-from cdsk._choices.representation import represent_to_count
-from cdsk._points import Points
+from cdsk._candidates import MANY_FEATURES
+from cdsk._model_selection import (
+    represent_for_counting,
+    select_partition,
+    select_representation,
+)
+from cdsk._preprocessing import Points
 
 CANDIDATES = np.arange(2, 20)
-# 2 to 1/8 of the distance to the 7th neighbour; parts of them by their numbers
+# 2 to 1/8 of the distance to the 7th neighbor; parts of them by their numbers
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(-2, 7))
 SCALES = {
     "1 to 0.5": [2, 3, 4],  # of suggest_n_clusters
@@ -70,19 +74,22 @@ class Curves:
     def __init__(self, X, view):
         rng = np.random.RandomState(0)
         largest = int(CANDIDATES[-1])
-        points = Points.distinct(X)
-        how = points.X, largest, "auto", rng, 1
-        views = {one.view: one for one in represent_to_count(*how)}
+        points = Points.from_distinct_rows(X)
+        represent = partial(
+            select_representation, points.X, "auto", rng=rng, n_threads=1
+        )
+        views = represent_for_counting(represent, points, "auto", largest)
+        views = {one.view: one for one in views}
         view = views[view]
-        points = points.near_together(view.transform(points.X))
-        found = count._embeddings(points, largest + 1, rng, 1, FACTORS)
+        points = points.spatially_sorted(view.transform(points.X))
+        found = count._embed_at_scales(points, largest + 1, rng, 1, FACTORS)
         self.eigenvalues = np.array([one.eigenvalues for one in found])
-        smallest = count.SMALLEST_CUT / len(points)
+        smallest = count.NEGLIGIBLE_CUT / len(points)
         self.gaps = count._gaps(self.eigenvalues, CANDIDATES, smallest)
-        partitions = [count._partitions(one, CANDIDATES) for one in found]
+        partitions = [count._partitions(one, CANDIDATES, None) for one in found]
         of_scales = zip(*partitions, strict=True)
         choices = [
-            choose(FACTORS, *pair)
+            select_partition(FACTORS, *pair)
             for pair in zip(of_scales, CANDIDATES.tolist(), strict=True)
         ]
         self.indices = np.array([choice.agreement for choice in choices])
@@ -297,8 +304,8 @@ def in_units(folder, cap):
             yield f"5 blobs, one unit x {unit}", seed % 2, X * [1, 1, 1, 1, unit], 5
         yield "5 blobs, units 10^U(-1, 1)", seed % 2, X * units, 5
         for c, d in itertools.product((3, 4, 6), (3, 8)):
-            centres = 12.0 * np.arange(c)[:, np.newaxis] * (np.arange(d) == 0)
-            X, _ = datasets.make_blobs(100 * c, centers=centres, random_state=seed)
+            centers = 12.0 * np.arange(c)[:, np.newaxis] * (np.arange(d) == 0)
+            X, _ = datasets.make_blobs(100 * c, centers=centers, random_state=seed)
             yield "3, 4, 6 blobs in a row", seed % 2, X, c
 
 

@@ -28,8 +28,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
 from cdsk import CDSK
-from cdsk._explain import noise
-from cdsk._kernels.neighbours import Neighbours
+from cdsk import _voting as noise
+from cdsk._neighbors import Neighbors
 
 DESIGN, FRESH = range(5), range(10, 15)
 SHARES = 0.1, 0.2, 0.3
@@ -47,14 +47,14 @@ class Data:
         self.Z = model.representation_.transform(X)
         self.typicality = model.typicality_
 
-    def neighbours(self, k):
-        return Neighbours(self.Z, k, rank=k)
+    def neighbors(self, k):
+        return Neighbors(self.Z, k, scale_neighbor=k)
 
 
-def ours(data, rate, k=noise.NEIGHBOUR):
-    """The rule, also with other neighbours."""
-    neighbours = data.neighbours(k)
-    values, n = np.log(neighbours.scales), len(data.labels)
+def ours(data, rate, k=noise.NOISE_NEIGHBOR):
+    """The rule, also with other neighbors."""
+    neighbors = data.neighbors(k)
+    values, n = np.log(neighbors.scales), len(data.labels)
     thresholds = noise._thresholds(
         *(values, data.labels, rate, np.ones(n), k, data.Z.shape[1])
     )
@@ -77,8 +77,8 @@ def by_mad(values, rate):
 
 
 def by_dimension(data, rate, k=7):
-    """Normal clusters of the dimension that their neighbours tell (Levina & Bickel)."""
-    distances = np.maximum(data.neighbours(20).distances, 1e-300)
+    """Normal clusters of the dimension that their neighbors tell (Levina & Bickel)."""
+    distances = np.maximum(data.neighbors(20).distances, 1e-300)
     marks = np.zeros(len(distances), dtype=bool)
     rng = np.random.RandomState(0)
     for y in np.unique(data.labels):
@@ -115,7 +115,7 @@ def of_many_points(data, rate, k=7):
                 return ~kept
             kept = now
 
-    return in_clusters(np.log(data.neighbours(k).scales), data, rule)
+    return in_clusters(np.log(data.neighbors(k).scales), data, rule)
 
 
 def loudness(data):
@@ -124,19 +124,19 @@ def loudness(data):
 
 
 RULES = {
-    "**ours**, 12th neighbour": ours,
+    "**ours**, 12th neighbor": ours,
     "ours, 7th": lambda data, rate: ours(data, rate, 7),
     "ours, 20th": lambda data, rate: ours(data, rate, 20),
     "many points": of_many_points,
     "dimension": by_dimension,
     "MAD, 7th": lambda data, rate: in_clusters(
-        np.log(data.neighbours(7).scales), data, lambda values: by_mad(values, rate)
+        np.log(data.neighbors(7).scales), data, lambda values: by_mad(values, rate)
     ),
     "MAD, typicality": lambda data, rate: in_clusters(
         loudness(data), data, lambda values: by_mad(values, rate)
     ),
     "quantile": lambda data, rate: (
-        data.neighbours(7).scales > np.quantile(data.neighbours(7).scales, 1.0 - rate)
+        data.neighbors(7).scales > np.quantile(data.neighbors(7).scales, 1.0 - rate)
     ),
     "HDBSCAN": lambda data, rate: HDBSCAN(copy=True).fit_predict(data.Z) < 0,
 }

@@ -3,7 +3,7 @@
 
 A folder holds NAME.npz files (X, y) and clustering-data-v1/BATTERY/SET.data.gz with
 SET.labels0.gz. Images (those with an entry ``shape``) are scaled to unit rows, other
-npz sets are standardised, the rest is used as it is. Label 0 of the batteries is noise
+npz sets are standardized, the rest is used as it is. Label 0 of the batteries is noise
 and does not count in scores.
 """
 

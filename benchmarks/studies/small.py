@@ -78,10 +78,10 @@ def mixed(seeds):
 def _mixture(rng, c, d, n, kind):
     share = rng.dirichlet(np.full(c, 2.0 if kind == "in noise" else 0.7))
     y = np.repeat(np.arange(c), np.maximum((share * n).astype(int), 8))
-    centres = rng.normal(size=(c, d)) * rng.uniform(3, 8) / np.sqrt(min(d, 8) / 2)
+    centers = rng.normal(size=(c, d)) * rng.uniform(3, 8) / np.sqrt(min(d, 8) / 2)
     draw = rng.normal if kind != "heavy tails" else partial(rng.standard_t, 3)
     scatter = draw(size=(len(y), d))
-    X = centres[y] + scatter * np.exp(0.4 * rng.normal(size=c))[y, np.newaxis]
+    X = centers[y] + scatter * np.exp(0.4 * rng.normal(size=c))[y, np.newaxis]
     if kind == "slanted":
         X = X @ (np.eye(d) + 0.6 * rng.normal(size=(d, d)) / np.sqrt(d))
         X *= np.exp(rng.normal(size=d))

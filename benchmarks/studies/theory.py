@@ -37,14 +37,14 @@ def show(name, n, b):
 
 
 def bounds():
-    """Terms of the generalisation bound after clustering.
+    """Terms of the generalization bound after clustering.
 
-    Also for the kernel cut down to 7 neighbours, which is not semi-definite, and for
+    Also for the kernel cut down to 7 neighbors, which is not semi-definite, and for
     uniform weights with the true classes and with permuted ones. With the same
     weights and margins the last two terms fall as the root of n, so that some n would
     bring the total below 1, at the best gamma.
     """
-    print("\ngeneralisation bound, gamma = 1, delta = 0.05")
+    print("\ngeneralization bound, gamma = 1, delta = 0.05")
     print(
         "data               n  c  margin  similarity  Omega+  Omega-  R     complexity"
         "  confidence      total"
@@ -60,14 +60,12 @@ def bounds():
     }
     for name, (X, y) in data.items():
         n, c = len(X), len(np.unique(y))
-        model = CDSK(c, bandwidth="neighbour", lam=0.3, random_state=0).fit(X)
+        model = CDSK(c, bandwidth="neighbor", lam=0.3, random_state=0).fit(X)
         show(name, n, model.generalization_bound())
         near = kneighbors_graph(X, 7, include_self=True).toarray() > 0
         K = gaussian_gram(X, model.bandwidth_)
         S = K * (near | near.T)
-        show(
-            "  7 neighbours", n, generalization_bound(S, model.labels_, model.weights_)
-        )
+        show("  7 neighbors", n, generalization_bound(S, model.labels_, model.weights_))
         uniform = np.full(n, 1 / n)
         show("  true classes", n, generalization_bound(K, y, uniform))
         show("  permuted", n, generalization_bound(K, rng.permutation(y), uniform))

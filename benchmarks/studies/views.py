@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Views of the data, scales and neighbours: which partition is taken, by which rule.
+"""Views of the data, scales and neighbors: which partition is taken, by which rule.
 
-usage: python -m benchmarks.studies.views fit DATA CACHE [--cap 800] [--neighbours 20]
+usage: python -m benchmarks.studies.views fit DATA CACHE [--cap 800] [--neighbors 20]
        python -m benchmarks.studies.views rules CACHE
 
-``fit`` computes, once, the partitions of every set by every view, number of neighbours
+``fit`` computes, once, the partitions of every set by every view, number of neighbors
 and scale, with learned and with uniform weights, and keeps them in the folder CACHE, a
 file per set. ``rules`` evaluates rules on what is there, in seconds. Labels are used
 for scores only. DATA is a folder as in sets.py; the sets with noise of defaults.py are
-added. Tables come twice: standardised, and in their own units.
+added. Tables come twice: standardized, and in their own units.
 
 A rule is chosen on one half of the sets and judged on the other: ``half``.
 """
@@ -27,14 +27,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
-from cdsk._choices.partition import choose
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._steps.alternate import alternate
-from cdsk._steps.eigen import ROUGH
-from cdsk._steps.labels import assign_labels
-from cdsk._steps.spectral import spectral_partition
-from cdsk._steps.start import first_weights
+from cdsk._eigensolvers import ROUGH
+from cdsk._fit import AlternationSettings, alternate
+from cdsk._initialization import first_weights
+from cdsk._model_selection import select_partition
+from cdsk._neighbors import Neighbors
+from cdsk._operators.sparse import NeighborGraph
+from cdsk._spectral import assign_labels, spectral_partition
 
 SCALES = (np.inf, 1.0, *(2.0 ** (-0.5 * i) for i in range(1, 7)))
 COMPONENTS = (5, 10, 20, 50, 100, 200, 300)
@@ -81,22 +80,22 @@ def views(X, table):
     """Yield (name, points) of every view that means something."""
     X = X[:, np.ptp(X, axis=0) > 0]
     d = X.shape[1]
-    centred = X - X.mean(axis=0)
-    Z = centred / X.std(axis=0)
+    centered = X - X.mean(axis=0)
+    Z = centered / X.std(axis=0)
     yield "given", X
     yield "standard", Z
     yield "ranks", normal_scores(X, Z)
     if d >= MANY_FEATURES:
-        length = np.linalg.norm(centred, axis=1, keepdims=True)
-        yield "cosine", centred / np.maximum(length, 1e-12)
+        length = np.linalg.norm(centered, axis=1, keepdims=True)
+        yield "cosine", centered / np.maximum(length, 1e-12)
     if d >= MANY_FEATURES:
-        yield from whitened(centred, "white")
+        yield from whitened(centered, "white")
     if d < MANY_FEATURES or table:
         yield from whitened(Z, "standard white")
 
 
 def normal_scores(X, Z):
-    """Rank -> normal quantile; a feature with many ties is standardised only."""
+    """Rank -> normal quantile; a feature with many ties is standardized only."""
     found, n = Z.copy(), len(X)
     for j, values in enumerate(X.T):
         if np.unique(values, return_counts=True)[1].max() <= TIED * n:
@@ -104,12 +103,12 @@ def normal_scores(X, Z):
     return found / found.std(axis=0)
 
 
-def whitened(centred, name):
+def whitened(centered, name):
     """Leading components with equal variances."""
-    vectors = np.linalg.svd(centred, full_matrices=False)[0]
+    vectors = np.linalg.svd(centered, full_matrices=False)[0]
     for m in COMPONENTS:
-        if m < 0.7 * min(centred.shape):
-            yield f"{name} {m}", vectors[:, :m] * np.sqrt(len(centred))
+        if m < 0.7 * min(centered.shape):
+            yield f"{name} {m}", vectors[:, :m] * np.sqrt(len(centered))
 
 
 # ---------------------------------------------------------------- partitions
@@ -129,31 +128,30 @@ def distinct(X, c):
 
 def partitions(V, copies, c, k, at, lam=0.2):
     """Yield (scale, learned labels, uniform labels, numbers) of distinct points."""
-    neighbours = Neighbours(np.ascontiguousarray(V), k, robust=True, n_threads=1)
-    graph = NeighbourGraph(neighbours, copies / np.median(copies))
+    neighbors = Neighbors(np.ascontiguousarray(V), k, robust=True, n_threads=1)
+    graph = NeighborGraph(neighbors, copies / np.median(copies))
     start = None
     for scale in at:
-        kernel = graph.kernel(scale * neighbours.scales, 1)
+        kernel = graph.kernel(scale * neighbors.scales, 1)
         rng, began = np.random.RandomState(0), time.process_time()
-        fit = alternate(
-            kernel, c, lam, first_weights(kernel, lam, "uniform"), max_iter=20,
-            tol=1e-4, qp_tol=1e-4, eigen_solver="auto", rng=rng, start=start,
-            eigen_tol=ROUGH,
-        )  # fmt: skip
-        how = {"random_state": rng, "masses": copies}
+        settings = AlternationSettings(n_clusters=c, lam=lam, eigen_tol=ROUGH)
+        weights = first_weights(kernel, lam, "uniform")
+        fit = alternate(kernel, weights, settings, rng, start=start)
+        how = {"random_state": rng, "multiplicity": copies}
         learned = assign_labels(fit.embedding.vectors, "kmeans", n_init=10, **how)
         middle = time.process_time()
         how = {"n_init": 3, "tol": ROUGH, "start": start}
         first, uniform = spectral_partition(kernel, c, rng, **how)
         start = first.solution
         yield scale, learned, uniform, (
-            float(fit.resolved), fit.embedding.eigenvalues[-1], first.eigenvalues[-1],
+            float(fit.embedding.convergence_message is None),
+            fit.embedding.eigenvalues[-1], first.eigenvalues[-1],
             middle - began, time.process_time() - middle,
         )  # fmt: skip
 
 
 def modularity(V, labels):
-    """Of partitions, in the unweighted graph of the 10 nearest neighbours."""
+    """Of partitions, in the unweighted graph of the 10 nearest neighbors."""
     near = kneighbors_graph(V, min(10, len(V) - 1))
     G = near.maximum(near.T)
     degree = np.diff(G.indptr)
@@ -176,7 +174,7 @@ def fit_all(options):
         c, began = len(np.unique(y[counted])), time.process_time()
         first, place, copies = distinct(X, c)
         table = family(name) == "tables"
-        for k in options.neighbours:
+        for k in options.neighbors:
             path = options.cache / f"{name.replace('/', '~')}~{k}.npz"
             if path.exists():
                 continue
@@ -243,12 +241,12 @@ class Case:
         key = kind, tuple(places)
         if key not in self._agreement:
             parts = getattr(self, kind)[places].astype(np.int64)
-            found = choose(places, list(parts), self.c)
+            found = select_partition(places, list(parts), self.c)
             self._agreement[key] = found.balance, found.agreement
         return self._agreement[key]
 
     def tried(self, raw, ranks, fewest):
-        """Views that a rule compares; a table that is not raw is standardised."""
+        """Views that a rule compares; a table that is not raw is standardized."""
         has = set(self.views)
         as_given = "standard" if self.family == "tables" and not raw else "given"
         if self.d < MANY_FEATURES:
@@ -316,7 +314,7 @@ VARIANTS = {
     "the same, views by learned weights": {"kind": "learned"},
     "the same, views by 1, 0.5, 0.25": {"by": (1.0, 0.5, 0.25)},
     "the same, any number of components": {"fewest": lambda c: 0},
-    "the same, 5 neighbours of few": {"few": True},
+    "the same, 5 neighbors of few": {"few": True},
     "recommended: 5 of few, views by four scales, must pay 1.2": {
         "few": True, "pays": 1.2, "by": TODAY[1:5],
     },
@@ -345,7 +343,7 @@ def evaluate(options):
             [v for key, v in found.items() if of(*key)] for of in groups.values()
         ]
         cells = " | ".join(map(_mean, of_groups))
-        # fewer where partitions by 5 neighbours are asked for and there are none
+        # fewer where partitions by 5 neighbors are asked for and there are none
         print(f"| {name} | {len(found)} | {cells} |", flush=True)
 
 
@@ -364,7 +362,7 @@ def main():
     fit.add_argument("data")
     fit.add_argument("cache", type=Path)
     fit.add_argument("--cap", type=int, default=800)
-    fit.add_argument("--neighbours", type=int, nargs="+", default=[20])
+    fit.add_argument("--neighbors", type=int, nargs="+", default=[20])
     fit.add_argument("--scales", type=float, nargs="+", default=SCALES)
     fit.add_argument("--only", nargs="+", help="parts of names")
     fit.add_argument("--views", nargs="+", help="names of views")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A Gram matrix written straight into a memory-mapped file, with ctypes alone.
+"""Write a Gram matrix directly into a memory-mapped file, with ctypes only.
 
 Run it with cdsk installed: python examples/embed/ctypes_gram.py
 """
@@ -25,7 +25,7 @@ GRAM_F32 = (
 
 
 def cdsk_function(name, signature, restype, *argtypes):
-    """The C function of that name; calling it releases the GIL."""
+    """Return a C function by name; calling it releases the GIL."""
     capsule = cdsk._kernel.__pyx_capi__[name]
     if _capsule_name(capsule) != signature:
         raise ImportError(f"{name} has the signature {_capsule_name(capsule)}")
@@ -55,7 +55,7 @@ def gram_to_file(X, d, bandwidth, file, n_threads=1):
             X.buffer_info()[0], n, d, ctypes.addressof(b), 0,
             ctypes.addressof(K), work, n_threads,
         )  # fmt: skip
-        del K  # it holds the map open
+        del K  # its reference keeps the map open
     if status != 0:
         raise ValueError("cdsk_gram_f32: arguments out of range")
 

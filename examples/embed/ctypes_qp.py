@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Weights of least variance for a long series of measurements, with ctypes alone.
+"""Minimum-variance weights for a long series of measurements, with ctypes only.
 
-The mean of n measurements with covariance C has least variance with the weights that
-minimise x'Cx over sum(x) = 1; none may be negative, nor exceed `most`. Errors are
-correlated with those of the two measurements before and after, so C is sparse, and the
-solver takes it as CSR arrays: a step costs a few entries, however many there are.
+The weighted mean of n measurements with covariance C has minimum variance for the
+weights that minimize x'Cx with sum(x) = 1 and 0 <= x_i <= upper. Errors are correlated
+with those of the two previous and next measurements, so C is sparse, and the solver
+takes it as CSR arrays: the cost of a step does not depend on n.
 
 Run it with cdsk installed: python examples/embed/ctypes_qp.py
 """
@@ -24,7 +24,7 @@ pointer, size, number = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_double
 capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 capsule_pointer.restype = pointer
 capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-# another signature than the one named is a ValueError
+# raises a ValueError if the signature differs
 solve_qp_csr = ctypes.CFUNCTYPE(
     ctypes.c_int, size, pointer, pointer, pointer, pointer, pointer, number, number,
     size, pointer, pointer, pointer, pointer, pointer,
@@ -34,7 +34,7 @@ solve_qp_csr = ctypes.CFUNCTYPE(
 
 
 def covariance(errors):
-    """CSR arrays of C_ij = s_i s_j 2^-|i - j| for |i - j| <= 2, and its diagonal."""
+    """Return C_ij = s_i s_j 2^-|i - j|, |i - j| <= 2, as CSR arrays and diagonal."""
     n = len(errors)
     indptr, indices, values = array("q", [0]), array("i"), array("d")
     for i in range(n):
@@ -46,15 +46,15 @@ def covariance(errors):
     return indptr, indices, values, array("d", [s * s for s in errors])
 
 
-def least_variance(indptr, indices, values, diagonal, most, tol):
-    """The weights, the KKT gap, and the number of steps."""
+def least_variance(indptr, indices, values, diagonal, upper, tol):
+    """Return the weights, their variance, the KKT gap and the number of steps."""
     n = len(diagonal)
     x, p = array("d", [1 / n]) * n, array("d", bytes(8 * n))
     gradient, work = array("d", bytes(8 * n)), array("d", bytes(8 * (3 * n + 64)))
     gap, n_iter = number(), size()
     status = solve_qp_csr(
         n, *(a.buffer_info()[0] for a in (indptr, indices, values, diagonal, p)),
-        most, tol, 1000 * n, *(a.buffer_info()[0] for a in (x, gradient, work)),
+        upper, tol, 1000 * n, *(a.buffer_info()[0] for a in (x, gradient, work)),
         ctypes.addressof(gap), ctypes.addressof(n_iter),
     )  # fmt: skip
     if status != 0:
@@ -69,5 +69,5 @@ if __name__ == "__main__":
     n = 10_000
     arrays = covariance([random.uniform(0.5, 2) for _ in range(n)])
     equal = (sum(arrays[2]) + sum(arrays[3])) / n**2
-    x, variance, gap, n_iter = least_variance(*arrays, most=10 / n, tol=1e-3 * equal)
-    print(f"variance {variance:.3e} after {n_iter} steps, of equal weights {equal:.3e}")
+    x, variance, gap, n_iter = least_variance(*arrays, upper=10 / n, tol=1e-3 * equal)
+    print(f"variance {variance:.3e} after {n_iter} steps, equal weights {equal:.3e}")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A density estimate on a few of the points, learned and used inside numba functions.
+"""Reduced set density estimate, fitted and evaluated in numba functions.
 
-Parzen's estimate of a density needs all n points for every value. The reduced set
-density estimate (Girolami & He, IEEE PAMI 25, 2003) keeps a few, with weights that
-minimise the integrated squared difference between the two: up to a constant
+A Parzen density estimate uses all n points for every value. The reduced set density
+estimate (Girolami & He, IEEE PAMI 25, 2003) uses a subset, with weights that minimize
+the integrated squared difference between both estimates. Up to a constant, this is
 
     x'Qx - 2 x'k,    Q_ij = 2^(-d/2) K_sqrt(2)b(x_i, x_j),    k_i = mean_j K_b(x_i, x_j)
 
-over sum(x) = 1, x >= 0. The n x n matrix Q is never stored: the solver asks for a row
-at a time, and a numba function makes it.
+with sum(x) = 1, x >= 0. The n x n matrix Q is never stored: the solver requests single
+rows, which a numba function computes.
 
 Run it with cdsk and numba installed: python examples/embed/numba_votes.py
 """
@@ -39,7 +39,7 @@ doubles = types.CPointer(types.float64)
 
 @cfunc(doubles(doubles, types.intp, doubles))
 def density_row(user, i, scratch):
-    """Row i of Q. user: n, d, 1 / (4 bandwidth^2), then the points."""
+    """Compute row i of Q. user: n, d, 1 / (4 bandwidth^2), then the points."""
     n, d = int(user[0]), int(user[1])
     X = carray(user, 3 + n * d)[3:].reshape(n, d)
     for j in range(n):
@@ -52,7 +52,7 @@ def density_row(user, i, scratch):
 
 @njit
 def log_density(new, points, weights, bandwidth):
-    """Log of sum_j weights_j K(x, x_j) for each row x of new, K not normalised."""
+    """Return log sum_j weights_j K(x, x_j) for each row x of new, K not normalized."""
     (m, d), n = new.shape, len(points)
     b = np.array([bandwidth])
     offsets = np.array([0, n], np.intp)
@@ -69,7 +69,7 @@ def log_density(new, points, weights, bandwidth):
 
 @njit
 def reduced_set(X, bandwidth, tol, row):
-    """Weights of the points, and the KKT gap; row is the address of density_row."""
+    """Return the weights and the KKT gap; row is the address of density_row."""
     n, d = X.shape
     p = -2.0 * np.exp(log_density(X, X, np.full(n, 1.0 / n), bandwidth))
     user = np.concatenate(
@@ -89,7 +89,7 @@ def reduced_set(X, bandwidth, tol, row):
 
 
 def points(n, seed):
-    """A ring and a heap."""
+    """Return a ring and a blob."""
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, n // 2)
     ring = 3 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -102,12 +102,12 @@ if __name__ == "__main__":
     X, bandwidth = points(1000, 0), 0.5
     weights, gap = reduced_set(X, bandwidth, 1e-6, density_row.address)
     keep = weights > 0
-    print(f"{keep.sum()} of {len(X)} points keep weight, KKT gap {gap:.1e}")
+    print(f"{keep.sum()} of {len(X)} points have positive weight, KKT gap {gap:.1e}")
     for seed in range(1, 4):
         batch = points(500, seed)
-        few = log_density(batch, X[keep], weights[keep], bandwidth)
+        reduced = log_density(batch, X[keep], weights[keep], bandwidth)
         all_points = log_density(batch, X, np.full(1000, 1e-3), bandwidth)
         print(
-            f"batch {seed}: mean log density {few.mean():.3f}, of all points "
+            f"batch {seed}: mean log density {reduced.mean():.3f}, all points "
             f"{all_points.mean():.3f}"
         )

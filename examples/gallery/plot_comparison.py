@@ -2,9 +2,9 @@
 Eight shapes, four methods
 ==========================
 
-k-means, SpectralClustering on the graph of neighbours and HDBSCAN of scikit-learn
-beside CDSK, all with their defaults but for the number of clusters, which HDBSCAN finds
-itself: what one gets without looking. Two bars that cross are beyond all of them.
+CDSK compared with k-means, SpectralClustering on nearest neighbors and HDBSCAN of
+scikit-learn. All have default settings and the number of clusters, which HDBSCAN finds
+itself. None of them separates two crossing bars.
 """
 
 import time
@@ -19,67 +19,67 @@ from sklearn.metrics import adjusted_rand_score
 from cdsk import CDSK, plot
 
 # %%
-# The shapes, of 500 points each.
+# The shapes, with 500 points each.
 
 rng = np.random.default_rng(0)
 n = 500
 
 
-def spirals():
+def make_spirals():
     y = np.repeat([0, 1], n // 2)
     angle = np.sqrt(rng.uniform(0.06, 1, n)) * 3 * np.pi
-    turned = angle + np.pi * y
-    X = angle[:, np.newaxis] * np.stack([np.cos(turned), np.sin(turned)], axis=1)
+    rotated = angle + np.pi * y
+    X = angle[:, np.newaxis] * np.stack([np.cos(rotated), np.sin(rotated)], axis=1)
     return X + rng.normal(scale=0.25, size=X.shape), y
 
 
-def stretched():
+def make_stretched():
     X, y = make_blobs(n, centers=3, random_state=170)
     return X @ [[0.6, -0.6], [-0.4, 0.8]], y
 
 
-def cross():
+def make_cross():
     y = np.repeat([0, 1], n // 2)
     X = rng.normal(size=(n, 2)) * np.where(y[:, np.newaxis], (4, 0.12), (0.12, 4))
     return X, y
 
 
-def ring_and_heaps():
+def make_ring_and_blobs():
     X, y = make_circles(n // 2, factor=0.999, noise=0.05, random_state=0)
-    heaps, of_heap = make_blobs(
+    blobs, blob_labels = make_blobs(
         n // 2, centers=[[-0.4, 0], [0.4, 0]], cluster_std=0.1, random_state=0
     )
-    return np.concatenate([3 * X, 3 * heaps]), np.concatenate([0 * y, 1 + of_heap])
+    return np.concatenate([3 * X, 3 * blobs]), np.concatenate([0 * y, 1 + blob_labels])
 
 
-def in_noise():
+def make_noisy_blobs():
     X, y = make_blobs(450, centers=[[0, 0], [5, 5], [0, 6]], random_state=1)
-    scattered = rng.uniform(-4, 10, (50, 2))
-    return np.concatenate([X, scattered]), np.concatenate([y, np.full(50, -1)])
+    noise = rng.uniform(-4, 10, (50, 2))
+    return np.concatenate([X, noise]), np.concatenate([y, np.full(50, -1)])
 
 
 shapes = {
     "moons": make_moons(n, noise=0.08, random_state=0),
     "rings": make_circles(n, factor=0.5, noise=0.06, random_state=0),
-    "spirals": spirals(),
-    "stretched": stretched(),
+    "spirals": make_spirals(),
+    "stretched": make_stretched(),
     "uneven": make_blobs(
         [300, 150, 50],
         centers=[[0, 0], [6, 4], [6, -2]],
         cluster_std=[2.0, 0.8, 0.4],
         random_state=0,
     ),
-    "cross": cross(),
-    "ring, two heaps": ring_and_heaps(),
-    "heaps in noise": in_noise(),
+    "cross": make_cross(),
+    "ring, two blobs": make_ring_and_blobs(),
+    "blobs in noise": make_noisy_blobs(),
 }
 
 # %%
-# Numbers are adjusted Rand indices of the points that are not noise by their origin,
-# and seconds.
+# The numbers are the adjusted Rand index, without points generated as noise, and the
+# time in seconds.
 
 
-def methods(c):
+def make_models(c):
     return {
         "k-means": KMeans(c, random_state=0),
         "SpectralClustering": SpectralClustering(
@@ -90,20 +90,20 @@ def methods(c):
     }
 
 
-scores = {name: [] for name in methods(2)}
+scores = {name: [] for name in make_models(2)}
 figure, axes = plt.subplots(4, 8, figsize=(14, 7.2), layout="constrained")
 for column, (shape, (X, y)) in zip(axes.T, shapes.items(), strict=True):
-    known = y >= 0
+    is_scored = y >= 0
     for ax, (name, model) in zip(
-        column, methods(len(np.unique(y[known]))).items(), strict=True
+        column, make_models(len(np.unique(y[is_scored]))).items(), strict=True
     ):
-        began = time.perf_counter()
+        start = time.perf_counter()
         with warnings.catch_warnings():
-            # clusters far apart are no fault of scikit-learn's graph
+            # expected for well separated clusters
             warnings.filterwarnings("ignore", "Graph is not fully connected")
             model.fit(X)
-        seconds = time.perf_counter() - began
-        score = adjusted_rand_score(y[known], model.labels_[known])
+        seconds = time.perf_counter() - start
+        score = adjusted_rand_score(y[is_scored], model.labels_[is_scored])
         scores[name].append(score)
         plot.scatter(model, X, ax=ax)
         for dots in ax.collections:  # small panels

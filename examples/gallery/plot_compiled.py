@@ -2,11 +2,11 @@
 From Cython, C++ and numba
 ==========================
 
-The compiled functions of cdsk are plain C functions: other compiled code calls them
-without the GIL and with memory of its own. ``examples/embed`` of the source has
-complete programs, and ``docs/embedding.md`` the contracts. Two of the programs are run
-here, if there are a compiler and numba: one in C++ that tries bandwidths on threads of
-its own, one in numba that estimates a density from few of the points.
+The compiled functions of cdsk are plain C functions. Other compiled code calls them
+without the GIL and with its own memory. ``examples/embed`` has complete programs, and
+``docs/embedding.md`` the contracts. This example runs two of them, if a compiler and
+numba are installed: one in C++ that compares bandwidths on its own threads, and one in
+numba that estimates a density from a subset of the points.
 """
 
 import runpy
@@ -19,13 +19,13 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-# the site runs programs in their folder and gives them no __file__
+# the documentation build runs programs without __file__
 here = Path(globals().get("__file__", "plot_compiled.py")).absolute()
 embed = here.parents[1] / "embed"
-in_cpp = in_numba = None
+cpp_program = numba_program = None
 
 # %%
-# In **Cython** it takes one line, and ``meson.build`` needs nothing special:
+# **Cython** needs one line, and nothing special in ``meson.build``:
 #
 # .. code-block:: cython
 #
@@ -37,9 +37,9 @@ in_cpp = in_numba = None
 #         return cdsk_gram_f64(
 #             &X[0, 0], X.shape[0], X.shape[1], &bandwidth, 0, &K[0, 0], &work[0], 2)
 #
-# **C and C++** include ``cdsk.h``, a header without a library behind it, from the
-# folder ``cdsk.get_include()``. This function learns the weights of a classifier, in
-# memory that is a ``std::vector``:
+# **C and C++** include ``cdsk.h`` from the folder ``cdsk.get_include()``; there is no
+# library to link. This function learns the weights of a classifier, in memory held by
+# ``std::vector``:
 #
 # .. literalinclude:: ../../examples/embed/cpp/holdout.cpp
 #    :language: cpp
@@ -48,7 +48,7 @@ in_cpp = in_numba = None
 
 
 def build(folder):
-    """The folder of the C++ program, built by meson."""
+    """Build the C++ program with meson, and return its directory."""
     source = Path(shutil.copytree(embed / "cpp", Path(folder, "cpp")))
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
     for step in (["setup", "build"], ["compile", "-C", "build"]):
@@ -63,10 +63,10 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"The C++ program was not built: {error}")
     else:
         sys.path.insert(0, str(source / "build"))
-        in_cpp = runpy.run_path(str(source / "demo.py"), run_name="__main__")
+        cpp_program = runpy.run_path(str(source / "demo.py"), run_name="__main__")
 
 # %%
-# **numba** takes the address of a function and its prototype:
+# **numba** calls a function by its address and its prototype:
 #
 # .. literalinclude:: ../../examples/embed/numba_votes.py
 #    :language: python
@@ -74,21 +74,22 @@ with tempfile.TemporaryDirectory() as folder:
 #    :end-at: fmt: skip
 
 try:
-    in_numba = runpy.run_path(str(embed / "numba_votes.py"), run_name="__main__")
+    numba_program = runpy.run_path(str(embed / "numba_votes.py"), run_name="__main__")
 except ImportError as error:
     print(f"The numba program was not run: {error}")
 
 # %%
-# Left, the numbers are those of the points that carry weight. Right, large points carry
-# more of it.
+# Left: the numbers count the points of positive weight. Right: larger points have more
+# weight.
 
 
-def draw_scores(ax, bandwidths, scores):
+def plot_scores(ax, bandwidths, scores):
     accuracy, support, *_ = zip(*scores, strict=True)
     ax.semilogx(bandwidths, accuracy, "o-", color="#0072B2")
-    for place in zip(bandwidths, accuracy, support, strict=True):
+    for x, y, n_support in zip(bandwidths, accuracy, support, strict=True):
         ax.annotate(
-            *(place[2], place[:2]),
+            text=n_support,
+            xy=(x, y),
             xytext=(0, 7),
             textcoords="offset points",
             ha="center",
@@ -100,26 +101,26 @@ def draw_scores(ax, bandwidths, scores):
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def draw_density(ax, X, weights, bandwidth, log_density):
+def plot_density(ax, X, weights, bandwidth, log_density):
     axis = np.linspace(-4.5, 4.5, 120)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    kept = weights > 0
-    density = log_density(grid, X[kept], weights[kept], bandwidth)
+    is_support = weights > 0
+    density = log_density(grid, X[is_support], weights[is_support], bandwidth)
     levels = density.max() - np.arange(5, -0.5, -0.5)
     ax.contourf(axis, axis, density.reshape(120, 120), levels=levels, cmap="Blues")
     ax.scatter(*X.T, s=3, color="#777777", linewidths=0)
-    sizes = 15 + 500 * weights[kept]
-    ax.scatter(*X[kept].T, s=sizes, color="#D55E00", edgecolors="white")
+    sizes = 15 + 500 * weights[is_support]
+    ax.scatter(*X[is_support].T, s=sizes, color="#D55E00", edgecolors="white")
     ax.set(aspect="equal", xticks=[], yticks=[])
-    ax.set_xlabel(f"{kept.sum()} of {len(X)} points carry weight")
+    ax.set_xlabel(f"{is_support.sum()} of {len(X)} points have positive weight")
 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-left.set_title("C++: a bandwidth per thread")
-right.set_title("numba: a density from few points")
-if in_cpp:
-    draw_scores(left, in_cpp["BANDWIDTHS"], in_cpp["scores"]())
-if in_numba:
+left.set_title("C++: one bandwidth per thread")
+right.set_title("numba: density from a subset of the points")
+if cpp_program:
+    plot_scores(left, cpp_program["BANDWIDTHS"], cpp_program["scores"]())
+if numba_program:
     names = ("X", "weights", "bandwidth", "log_density")
-    draw_density(right, *(in_numba[name] for name in names))
+    plot_density(right, *(numba_program[name] for name in names))
 plt.show()

@@ -1,15 +1,14 @@
 """
-Faces that turn
-===============
+Faces in different poses
+========================
 
-Pictures of the same face under another pose differ more from each other than pictures
-of two faces under the same pose. But poses change little by little: from picture to
-picture one can walk through all of a person's, and that is what clusters on the graph
-of neighbours are made of. k-means has no such paths.
+Two images of one face in different poses differ more than images of two faces in the
+same pose. But poses change gradually, so the images of a person are connected by a path
+of similar images. Clusters on a neighbor graph follow such paths; k-means cannot.
 
-The 400 Olivetti faces are used if scikit-learn has them (``fetch_olivetti_faces``
-downloads them once). If not, faces are drawn: ten people who turn their heads under a
-lamp.
+This example uses the 400 Olivetti faces if scikit-learn has them
+(``fetch_olivetti_faces`` downloads them once). Otherwise it draws faces: ten people who
+turn their heads under a lamp.
 """
 
 import matplotlib.pyplot as plt
@@ -21,32 +20,33 @@ from sklearn.metrics import normalized_mutual_info_score
 from cdsk import CDSK
 
 # %%
-# A drawn face is an ellipsoid with hair, eyes, a nose and a mouth at places on it of
-# their own, seen from some angle.
+# A drawn face is an ellipsoid with hair, eyes, nose and mouth at individual positions,
+# seen from an angle.
 
 
-def draw(person, turn, side=32):
-    """A face of ``side`` squared pixels; ``person`` are nine numbers in [0, 1]."""
+def render_face(person, turn, side=32):
+    """Return a (side, side) image; ``person`` is nine numbers in [0, 1]."""
     y, x = np.mgrid[-1.2 : 1.2 : side * 1j, -1.2 : 1.2 : side * 1j]
     width, chin, brow, gap, eye, mouth, smile, nose, skin = person
     x = x / (0.68 + 0.22 * width)
     y = y / (0.95 + 0.2 * chin * (y > 0))
     depth = np.sqrt(np.clip(1 - x**2 - y**2, 0, None))
     inside = x**2 + y**2 < 1
-    across = np.arctan2(x, depth + 1e-9) - turn  # longitude on the head
+    longitude = np.arctan2(x, depth + 1e-9) - turn
     light = 0.55 + 0.35 * skin + 0.25 * depth
-    hair = y < -0.65 + 0.35 * brow + 0.25 * np.cos(2 * across)
+    hair = y < -0.65 + 0.35 * brow + 0.25 * np.cos(2 * longitude)
     light = np.where(hair, 0.1 + 0.5 * width * skin, light)
 
-    def blot(at, height, wide, high):
-        return np.exp(-(((across - at) / wide) ** 2) - ((y - height) / high) ** 2)
+    def spot(center, height, width, thickness):
+        x_distance = (longitude - center) / width
+        return np.exp(-(x_distance**2) - ((y - height) / thickness) ** 2)
 
-    for at in (-0.3 - 0.25 * gap, 0.3 + 0.25 * gap):
-        light = light - 0.7 * blot(at, -0.15, 0.12 + 0.1 * eye, 0.07 + 0.07 * eye)
-        light = light - 0.5 * brow * blot(at, -0.38, 0.2, 0.05)
-    light = light + 0.3 * blot(0.0, 0.12, 0.06 + 0.08 * nose, 0.2)
-    curve = 0.5 + 0.25 * (smile - 0.5) * across**2
-    light = light - 0.6 * blot(0.0, curve, 0.2 + 0.35 * mouth, 0.06)
+    for center in (-0.3 - 0.25 * gap, 0.3 + 0.25 * gap):
+        light = light - 0.7 * spot(center, -0.15, 0.12 + 0.1 * eye, 0.07 + 0.07 * eye)
+        light = light - 0.5 * brow * spot(center, -0.38, 0.2, 0.05)
+    light = light + 0.3 * spot(0.0, 0.12, 0.06 + 0.08 * nose, 0.2)
+    curve = 0.5 + 0.25 * (smile - 0.5) * longitude**2
+    light = light - 0.6 * spot(0.0, curve, 0.2 + 0.35 * mouth, 0.06)
     return np.where(inside, np.clip(light, 0, 1), 0.95)
 
 
@@ -58,9 +58,9 @@ except OSError:
     rng = np.random.default_rng(1)
     people = rng.uniform(size=(10, 9))
     poses = np.linspace(-0.8, 0.8, 40)
-    images = [draw(someone, turn) for someone in people for turn in poses]
+    images = [render_face(person, turn) for person in people for turn in poses]
     X = np.reshape(images, (400, -1)) + rng.normal(scale=0.02, size=(400, 32 * 32))
-    person, shape, source = np.repeat(np.arange(10), 40), (32, 32), "drawn faces"
+    person, shape, source = np.repeat(np.arange(10), 40), (32, 32), "synthetic faces"
 
 # %%
 n_people = len(np.unique(person))
@@ -73,24 +73,24 @@ for name, model in models.items():
     print(f"{source}, {name:8s} NMI {score:.2f}")
 
 # %%
-# A row is a person, in the order of the pictures; the colour and the number of a frame
-# are the cluster. Of ten drawn people four have a cluster of their own; three pairs who
-# look alike are still cut by pose.
+# Each row is a person, in the order of the images; color and number of a frame are the
+# cluster. Of ten drawn people four have their own cluster; three pairs who look alike
+# are split by pose.
 
-colours = plt.get_cmap("tab20" if n_people > 10 else "tab10")
-shown = 9
+colors = plt.get_cmap("tab20" if n_people > 10 else "tab10")
+n_shown = 9
 badge = {"facecolor": "black", "linewidth": 0, "pad": 1}
 figure = plt.figure(figsize=(11, 0.55 * min(n_people, 10) + 0.5), layout="constrained")
 for part, (name, model) in zip(figure.subfigures(1, 2), models.items(), strict=True):
     part.suptitle(name)
-    axes = part.subplots(min(n_people, 10), shown)
+    axes = part.subplots(min(n_people, 10), n_shown)
     for k, row in enumerate(axes):
         members = np.flatnonzero(person == k)
-        few = members[np.linspace(0, len(members) - 1, shown).astype(int)]
-        for ax, i in zip(row, few, strict=True):
+        selected = members[np.linspace(0, len(members) - 1, n_shown).astype(int)]
+        for ax, i in zip(row, selected, strict=True):
             ax.imshow(X[i].reshape(shape), cmap="gray", aspect="auto")
             ax.set(xticks=[], yticks=[])
             cluster = model.labels_[i]
-            ax.spines[:].set(color=colours(cluster % 20), linewidth=3)
+            ax.spines[:].set(color=colors(cluster % 20), linewidth=3)
             ax.text(0, 0, cluster, va="top", fontsize=7, color="white", bbox=badge)
 plt.show()

@@ -1,10 +1,10 @@
 """
-What a fitted model tells of itself
-===================================
+The report of a fitted model
+============================
 
-178 wines by 13 chemical measurements in different units. ``report`` says in words what
-was chosen and why, which points are typical, which are outliers, and what to be wary
-of; ``plot.overview`` draws it.
+178 wines with 13 chemical measurements in different units. ``report`` describes what
+was chosen and why, which points are typical, which are outliers, and lists warnings.
+``plot.overview`` draws the same.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ model = CDSK(n_clusters=3, random_state=0).fit(X)
 print(model.report())
 
 # %%
-# Which view of the data served best was decided without labels. They agree with it:
+# The view of the data was chosen without labels. The known classes confirm it:
 
 score = adjusted_rand_score(cultivar, model.labels_)
 print(
@@ -26,16 +26,16 @@ print(
 )
 
 # %%
-# A notebook, and this page, shows the report as a page of its own: point at the points,
-# click on a cluster. ``model.report(X).to_html("report.html")`` writes it to a file.
+# A notebook shows the report as an interactive page, as here: hover over a point, click
+# a cluster. ``model.report(X).to_html("report.html")`` writes it to a file.
 
 model.report(X)
 
 # %%
-# Points and embedding show the clusters, and the blocks of the similarity what the cut
-# was made by. Bars of the margins that fall short of 1 are wines between two clusters.
-# The choice of view and kernel comes with its scores; 1 less an eigenvalue is what that
-# cluster costs the cut. ``plot.overview(model, X)`` makes this figure in one call.
+# Points and embedding show the clusters, the similarity shows the blocks that were cut.
+# Wines with a margin below 1 are between two clusters. The scores of views and kernels
+# explain the choice; 1 minus an eigenvalue is the cost of a cluster in the relaxed cut.
+# ``plot.overview(model, X)`` makes this figure in one call.
 
 plt.rcParams["font.size"] = 9
 figure, axes = plt.subplots(2, 3, figsize=(11, 7), layout="constrained")
@@ -43,6 +43,6 @@ plot.scatter(model, X, ax=axes[0, 0], title="Points")
 plot.embedding(model, ax=axes[0, 1], title="Embedding")
 plot.similarity(model, X, ax=axes[0, 2], title="Similarity")
 plot.margins(model, ax=axes[1, 0], title="Margins")
-plot.choice(model, ax=axes[1, 1], title="Choice of view and kernel")
+plot.choice(model, ax=axes[1, 1], title="Model selection")
 plot.eigenvalues(model, ax=axes[1, 2], title="Eigenvalues")
 plt.show()

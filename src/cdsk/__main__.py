@@ -3,7 +3,7 @@
 
 import sys
 
-from cdsk._cli.main import main
+from cdsk.cli._main import main
 
 if __name__ == "__main__":
     sys.exit(main())

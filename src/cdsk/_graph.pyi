@@ -1,4 +1,4 @@
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ Index = NDArray[np.int32] | NDArray[np.int64]
 def product(
     starts: Index, columns: Index, values: Floats, block: Floats, n_threads: int
 ) -> Floats: ...
+def multiply(matrix: Any, vectors: Array, n_threads: int) -> Array: ...
 def similarity(
     starts: Index,
     columns: Index,
@@ -18,7 +19,7 @@ def similarity(
     penalty: float,
     n_threads: int,
 ) -> Array: ...
-def scaled(
+def scale_entries(
     starts: Index, columns: Index, values: Array, factors: Array, n_threads: int
 ) -> Array: ...
 def components(
@@ -27,7 +28,7 @@ def components(
 def aggregate(
     starts: Index, columns: Index, values: Array, strength: float
 ) -> tuple[NDArray[np.intc], int]: ...
-def coarsened(
+def coarsen(
     starts: Index,
     columns: Index,
     values: Array,

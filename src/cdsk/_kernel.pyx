@@ -11,21 +11,20 @@
 
 Arrays arrive checked, C-contiguous and allocated. Values are computed in double
 precision and stored as float32 or float64. Loops over tiles and rows run on OpenMP
-threads; each entry has one owner and a fixed order of summation, so results do not
-depend on the number of threads. Long loops look at pending signals between strips. The
+threads; each entry is computed by one thread in a fixed order of summation, so results
+do not depend on the number of threads. Long loops check for signals between strips. The
 inner loops are in _simd/simd.c.
 
 Cost: O(n^2 d) for K, O(n^2 m) for a product with m columns.
 """
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange
 from libc.float cimport DBL_MAX
 from libc.math cimport HUGE_VAL, M_SQRT1_2, log
 
-from cdsk._points cimport MOST_ROWS, n_tiles, pack_tile, rows_together
+from cdsk._signals cimport check_signals, product_work, work_interval
 from cdsk._simd cimport (
     CDSK_GROUP,
     CDSK_MAX_COLUMNS,
@@ -35,37 +34,35 @@ from cdsk._simd cimport (
     cdsk_simd_select,
 )
 from cdsk._threads cimport useful_threads
+from cdsk._tiles cimport MAX_TILE_ROWS, n_tiles, pack_tile, tile_rows
 
 cdef const cdsk_simd* simd = cdsk_simd_select()
 
-# Features from which on expanding squared distances is the faster form, and the largest
-# |x|^2 / (2 b^2) of centred points for which it is exact enough. The error of
+# Smallest number of features for which expanded squared distances are faster, and the
+# largest |x|^2 / (2 b^2) of centered points for which they are accurate. The error of
 # |a|^2 + |b|^2 - 2ab, as an absolute error of the exponent, is some eps times
 # (|a|^2 + |b|^2) / (2 b_a b_b), which is at most 6 times this limit where K > 1e-30:
 # less than 1e-12, as sums are added up in parts (DEPTH in _simd/simd.c).
-cdef Py_ssize_t EXPANSION_PAYS = 16
-cdef double LARGEST_NORM = 50.0
+cdef Py_ssize_t MIN_EXPANDED_FEATURES = 16
+cdef double MAX_EXPANDED_NORM = 50.0
 
-# Between points and others of so much larger a bandwidth, nothing is centred: the
-# rounding of the centred wide ones would be large in units of the narrow.
-cdef double WIDER = 4096.0
+# Largest ratio of bandwidths for which points are centered: the rounding of centered
+# points of large bandwidth is large in units of a small one.
+cdef double MAX_BANDWIDTH_RATIO = 4096.0
 
 # As in _validation.py: beyond these the factors of the exponent overflow.
-cdef double SMALLEST_BANDWIDTH = 1e-150
-cdef double LARGEST_BANDWIDTH = 1e150
+cdef double MIN_BANDWIDTH = 1e-150
+cdef double MAX_BANDWIDTH = 1e150
 
-# Multiplications between two looks at pending signals: some 100 ms on one core.
-cdef double STRIP = 1e9
-
-# Bytes from which on new memory is asked of the system in parts, of such a part, and of
-# a page. Below, the system takes less than a second, and a pass less is quicker.
-cdef Py_ssize_t TOUCHED_FROM = 1 << 29
-cdef Py_ssize_t TOUCHED = 1 << 26
+# New memory of at least TOUCH_FROM bytes is touched in chunks before it is filled, to
+# check for signals in between. The system provides less memory in less than a second.
+cdef Py_ssize_t TOUCH_FROM = 1 << 29
+cdef Py_ssize_t TOUCH_CHUNK = 1 << 26
 cdef Py_ssize_t PAGE = 4096
 
 
 def simd_level():
-    """Name of the instruction set in use: base, v3 or v4."""
+    """Return the name of the instruction set in use: base, v3 or v4."""
     return simd.name.decode()
 
 
@@ -75,19 +72,19 @@ cdef struct packed_points:
     Py_ssize_t n, d, tiles
     double* points       # (tiles, d, TILE), see _simd/simd.h
     double* scale        # (tiles * TILE,) 1 / (sqrt(2) bandwidth), padded with zeros
-    # (tiles * TILE,) squared norms, -1: too large to expand; or NULL: use differences
+    # (tiles * TILE,) squared norms, -1 if too large to expand; NULL: use differences
     double* norms
 
 
 cdef Py_ssize_t cdsk_packed_size(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
     if n < 1 or d < 1:
         return 0
-    # points, scale, norms, and the centre; a group more to begin at a cache line
+    # points, scale, norms and the center; one more group for the alignment
     return n_tiles(n) * CDSK_TILE * (d + 2) + CDSK_GROUP + d
 
 
 cdef bint is_step(Py_ssize_t bandwidth_step) noexcept nogil:
-    """0: one bandwidth for all points, 1: one for each."""
+    """Return whether the step is 0 (one bandwidth for all points) or 1 (one each)."""
     return bandwidth_step == 0 or bandwidth_step == 1
 
 
@@ -96,7 +93,7 @@ cdef int pack(
     Py_ssize_t n, Py_ssize_t d,
     const double* bandwidth,      # in: one if bandwidth_step is 0, n if it is 1
     Py_ssize_t bandwidth_step,
-    const double* centre,         # (d,) in: expand distances from here; or NULL
+    const double* center,         # (d,) in: expand distances from here; or NULL
     double* work,                 # (cdsk_packed_size(n, d),) out
     int n_threads,
     packed_points* packed,        # out, points into work
@@ -113,25 +110,25 @@ cdef int pack(
         packed.scale[i] = 0.0
     for i in range(n):
         if not (
-            SMALLEST_BANDWIDTH <= bandwidth[i * bandwidth_step] <= LARGEST_BANDWIDTH
+            MIN_BANDWIDTH <= bandwidth[i * bandwidth_step] <= MAX_BANDWIDTH
         ):
             return -1
         packed.scale[i] = M_SQRT1_2 / bandwidth[i * bandwidth_step]
-    if centre == NULL:
+    if center == NULL:
         packed.norms = NULL
     for tile in prange(
         packed.tiles, schedule="static",
         num_threads=useful_threads(n_threads, <double> n * d),
     ):
-        pack_tile(X, centre, n, d, tile, packed.points + tile * d * CDSK_TILE)
-        if centre != NULL:
+        pack_tile(X, center, n, d, tile, packed.points + tile * d * CDSK_TILE)
+        if center != NULL:
             simd.squared_norms(
                 packed.points + tile * d * CDSK_TILE, d, packed.norms + tile * CDSK_TILE
             )
-    if centre != NULL:
+    if center != NULL:
         for i in range(n):
-            # not <= : also where the norm is not a number
-            if not (packed.norms[i] * packed.scale[i] ** 2 <= LARGEST_NORM):
+            # also if the norm is NaN
+            if not (packed.norms[i] * packed.scale[i] ** 2 <= MAX_EXPANDED_NORM):
                 packed.norms[i] = -1.0
     return 0
 
@@ -141,25 +138,25 @@ cdef int pack_around_mean(
     const double* bandwidth, Py_ssize_t bandwidth_step, bint may_expand,
     double* work, int n_threads, packed_points* packed,
 ) noexcept nogil:
-    """Pack centred points if all of them may be expanded, else points as they are.
+    """Pack centered points if all of them may be expanded, else points as they are.
 
-    The centre is left in the last d places of work.
+    The center is stored in the last d doubles of work.
     """
     cdef Py_ssize_t i, k
-    cdef double* centre
-    if n < 1 or d < EXPANSION_PAYS or not may_expand:
+    cdef double* center
+    if n < 1 or d < MIN_EXPANDED_FEATURES or not may_expand:
         return pack(
             X, n, d, bandwidth, bandwidth_step, NULL, work, n_threads, packed
         )
-    centre = work + cdsk_packed_size(n, d) - d
+    center = work + cdsk_packed_size(n, d) - d
     for k in range(d):
-        centre[k] = 0.0
+        center[k] = 0.0
     for i in range(n):
         for k in range(d):
-            centre[k] += X[i * d + k]
+            center[k] += X[i * d + k]
     for k in range(d):
-        centre[k] /= n
-    if pack(X, n, d, bandwidth, bandwidth_step, centre, work, n_threads, packed):
+        center[k] /= n
+    if pack(X, n, d, bandwidth, bandwidth_step, center, work, n_threads, packed):
         return -1
     for i in range(n):
         if packed.norms[i] < 0.0:
@@ -169,18 +166,18 @@ cdef int pack_around_mean(
     return 0
 
 
-cdef bint of_like_width(
+cdef bint have_similar_bandwidths(
     const double* bandwidth_a, Py_ssize_t n_a, Py_ssize_t step_a,
     const double* bandwidth_b, Py_ssize_t n_b, Py_ssize_t step_b,
 ) noexcept nogil:
-    """True if no bandwidth of A is smaller than those of B by more than WIDER."""
+    """Return whether max(b_b) / min(b_a) is at most MAX_BANDWIDTH_RATIO."""
     cdef Py_ssize_t i
-    cdef double narrow = HUGE_VAL, wide = 0.0
+    cdef double smallest_a = HUGE_VAL, largest_b = 0.0
     for i in range(n_a if step_a else 1):
-        narrow = min(narrow, bandwidth_a[i * step_a])
+        smallest_a = min(smallest_a, bandwidth_a[i * step_a])
     for i in range(n_b if step_b else 1):
-        wide = max(wide, bandwidth_b[i * step_b])
-    return wide <= WIDER * narrow
+        largest_b = max(largest_b, bandwidth_b[i * step_b])
+    return largest_b <= MAX_BANDWIDTH_RATIO * smallest_a
 
 
 cdef int pack_support(
@@ -190,22 +187,22 @@ cdef int pack_support(
     double* work,                 # (cdsk_packed_size(n_b, d),) out
     int n_threads,
     packed_points* packed,        # out, points into work
-    const double** centre,        # out: from where to pack other points, or NULL
+    const double** center,        # out: center for packing the points of A, or NULL
 ) noexcept nogil:
-    """Pack the points that others are compared with.
+    """Pack the support points B.
 
-    Whether to expand is decided by them, and then for each other point by itself: a row
-    of the result does not depend on the others.
+    They decide whether distances are expanded at all, and each point of A then decides
+    for itself: a row of the result does not depend on other rows.
     """
     if n_a < 1 or n_b < 1 or not (is_step(step_a) and is_step(step_b)):
         return -1
     if pack_around_mean(
         B, n_b, d, bandwidth_b, step_b,
-        of_like_width(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
+        have_similar_bandwidths(bandwidth_a, n_a, step_a, bandwidth_b, n_b, step_b),
         work, n_threads, packed,
     ):
         return -1
-    centre[0] = NULL if packed.norms == NULL else work + cdsk_packed_size(n_b, d) - d
+    center[0] = NULL if packed.norms == NULL else work + cdsk_packed_size(n_b, d) - d
     return 0
 
 
@@ -240,58 +237,61 @@ cdef inline void gaussian_tile(
 cdef double tile_work(
     Py_ssize_t tiles_a, Py_ssize_t tiles_b, Py_ssize_t d
 ) noexcept nogil:
-    """Multiplications for so many tiles; an exp counts as 16."""
+    """Return the number of multiplications; an exp counts as 16."""
     return <double> tiles_a * tiles_b * CDSK_TILE * CDSK_TILE * (d + 16)
 
 
 cdef Py_ssize_t strip_tiles(Py_ssize_t tiles_b, Py_ssize_t d) noexcept nogil:
-    """How many rows of tiles to work on between two looks at pending signals."""
-    return max(1, <Py_ssize_t> (STRIP / tile_work(1, tiles_b, d)))
+    """Return how many rows of tiles to compute between two checks of signals."""
+    return max(
+        1,
+        <Py_ssize_t> (work_interval() / product_work(tile_work(1, tiles_b, d))),
+    )
 
 
 cdef void gram_strip(
     const packed_points* X, Py_ssize_t first, Py_ssize_t last, floating* K,
     int n_threads,
 ) noexcept nogil:
-    """Rows of tiles first ... last - 1 on and above the diagonal, and their mirror."""
+    """Compute tile rows first ... last - 1 from the diagonal on, and their mirror."""
     cdef Py_ssize_t task, begin, tile_a, tile_b
-    cdef Py_ssize_t together = rows_together(X.d)
-    cdef Py_ssize_t groups = (last - first + together - 1) // together
+    cdef Py_ssize_t height = tile_rows(X.d)
+    cdef Py_ssize_t groups = (last - first + height - 1) // height
     for task in prange(
         groups * X.tiles, schedule="dynamic", chunksize=2,
         num_threads=useful_threads(n_threads, tile_work(last - first, X.tiles, X.d)),
     ):
-        begin = first + task // X.tiles * together
+        begin = first + task // X.tiles * height
         tile_b = task % X.tiles
-        for tile_a in range(begin, min(begin + together, last, tile_b + 1)):
+        for tile_a in range(begin, min(begin + height, last, tile_b + 1)):
             gaussian_tile[floating](X, tile_a, X, tile_b, K, True, X.n)
 
 
 cdef void rows_strip(
     const packed_points* A, const packed_points* B, floating* out, int n_threads,
 ) noexcept nogil:
-    """The kernel between A and B."""
+    """Compute the kernel between A and B."""
     cdef Py_ssize_t task, begin, tile_a
-    cdef Py_ssize_t together = rows_together(A.d)
-    cdef Py_ssize_t groups = (A.tiles + together - 1) // together
+    cdef Py_ssize_t height = tile_rows(A.d)
+    cdef Py_ssize_t groups = (A.tiles + height - 1) // height
     for task in prange(
         groups * B.tiles, schedule="dynamic", chunksize=2,
         num_threads=useful_threads(n_threads, tile_work(A.tiles, B.tiles, A.d)),
     ):
-        begin = task // B.tiles * together
-        for tile_a in range(begin, min(begin + together, A.tiles)):
+        begin = task // B.tiles * height
+        for tile_a in range(begin, min(begin + height, A.tiles)):
             gaussian_tile[floating](A, tile_a, B, task % B.tiles, out, False, B.n)
 
 
-cdef void votes_tiles(
+cdef void log_votes_tiles(
     const packed_points* A, Py_ssize_t begin, Py_ssize_t end, const packed_points* B,
     const double* alpha, double* out, Py_ssize_t stride,
 ) noexcept nogil:
-    cdef double[MOST_ROWS * CDSK_TILE] peak
-    cdef double[MOST_ROWS * CDSK_TILE] total
+    cdef double[MAX_TILE_ROWS * CDSK_TILE] peak
+    cdef double[MAX_TILE_ROWS * CDSK_TILE] total
     cdef Py_ssize_t first = begin * CDSK_TILE
     cdef Py_ssize_t i, j, tile_a, tile_b
-    for i in range(MOST_ROWS * CDSK_TILE):
+    for i in range(MAX_TILE_ROWS * CDSK_TILE):
         peak[i] = -HUGE_VAL
         total[i] = 0.0
     for tile_b in range(B.tiles):
@@ -308,19 +308,19 @@ cdef void votes_tiles(
         out[i * stride] = log(total[i - first]) + peak[i - first]
 
 
-cdef void votes_strip(
+cdef void log_votes_strip(
     const packed_points* A, const packed_points* B, const double* alpha,
     double* out, Py_ssize_t stride, int n_threads,
 ) noexcept nogil:
-    """out[i * stride] = log sum_j alpha_j K(a_i, b_j)."""
+    """Compute out[i * stride] = log sum_j alpha_j K(a_i, b_j)."""
     cdef Py_ssize_t group, begin
-    cdef Py_ssize_t together = rows_together(A.d)
+    cdef Py_ssize_t height = tile_rows(A.d)
     for group in prange(
-        (A.tiles + together - 1) // together, schedule="dynamic",
+        (A.tiles + height - 1) // height, schedule="dynamic",
         num_threads=useful_threads(n_threads, tile_work(A.tiles, B.tiles, A.d)),
     ):
-        begin = group * together
-        votes_tiles(A, begin, min(begin + together, A.tiles), B, alpha, out, stride)
+        begin = group * height
+        log_votes_tiles(A, begin, min(begin + height, A.tiles), B, alpha, out, stride)
 
 
 # ---------------------------------------------------------------- products and S
@@ -331,14 +331,14 @@ cdef void product_rows(
     const double* V,              # (m, n) in, one column per row
     Py_ssize_t m,
     double* out,                  # (m, n) out
-    Py_ssize_t begin,             # rows of the product: a multiple of PRODUCT_ROWS,
-    Py_ssize_t end,               # and one beyond the last
+    Py_ssize_t begin,             # rows begin ... end - 1 of the product; begin is a
+    Py_ssize_t end,               # multiple of PRODUCT_ROWS
     int n_threads,
 ) noexcept nogil:
-    """Rows of (K - diag K) V, sums in double precision.
+    """Compute rows of (K - diag K) V, sums in double precision.
 
-    The diagonal is left out here, and not subtracted afterwards, because the rest of a
-    row may be smaller than the rounding of its diagonal entry.
+    The diagonal is not subtracted afterwards, because the rest of a row may be smaller
+    than the rounding of its diagonal entry.
     """
     cdef Py_ssize_t group, block, i, first, part
     for group in range((m + CDSK_MAX_COLUMNS - 1) // CDSK_MAX_COLUMNS):
@@ -369,13 +369,16 @@ cdef void similarity_rows(
     double penalty,               # the paper's lambda
     floating* S,                  # (n, n) out, may be K
     double* degrees,              # (n,) out
+    Py_ssize_t begin,             # rows begin ... end - 1
+    Py_ssize_t end,
     int n_threads,
 ) noexcept nogil:
-    """S_ij = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij, and its degrees."""
+    """Compute S_ij = 2 (alpha_i + alpha_j - penalty alpha_i alpha_j) K_ij."""
     cdef Py_ssize_t i, j
     cdef double value, degree
     for i in prange(
-        n, schedule="static", num_threads=useful_threads(n_threads, 4.0 * n * n)
+        begin, end, schedule="static",
+        num_threads=useful_threads(n_threads, 4.0 * (end - begin) * n),
     ):
         degree = 0.0
         for j in range(n):
@@ -386,7 +389,7 @@ cdef void similarity_rows(
             )
             S[i * n + j] = <floating> value
             if j != i:
-                # = and not +=, which would make `degree` a reduction across threads
+                # += would make `degree` a reduction across threads
                 degree = degree + value
         degrees[i] = degree
 
@@ -394,7 +397,7 @@ cdef void similarity_rows(
 # ---------------------------------------------------------------- from Python
 
 cdef void touch(char* memory, Py_ssize_t size, int n_threads) noexcept nogil:
-    """Write to every page of memory, whose contents are of no use yet."""
+    """Write to every page of memory that holds nothing yet."""
     cdef Py_ssize_t page
     for page in prange(
         (size + PAGE - 1) // PAGE, schedule="static",
@@ -403,34 +406,51 @@ cdef void touch(char* memory, Py_ssize_t size, int n_threads) noexcept nogil:
         memory[page * PAGE] = 0
 
 
+cdef int check_status(int status) except -1:
+    """Raise a ValueError if packing points failed.
+
+    Shapes are checked before, so that only bandwidths can be wrong.
+    """
+    if status:
+        raise ValueError(
+            f"Bandwidths must be finite and between {MIN_BANDWIDTH:g} and "
+            f"{MAX_BANDWIDTH:g}."
+        )
+    return 0
+
+
 def gaussian_gram(
     const floating[:, ::1] X,     # (n, d) in
     const double[::1] bandwidth,  # (n,) in
     floating[:, ::1] out,         # (n, n) out
     int n_threads,
 ):
-    """Fill out with K."""
+    """Fill out with K_ij = exp(-|x_i - x_j|^2 / (2 b_i b_j))."""
     cdef packed_points packed
+    cdef int status
     cdef Py_ssize_t first, last, strip
     cdef Py_ssize_t size = out.shape[0] * out.shape[1] * <Py_ssize_t> sizeof(floating)
     cdef double[::1] work = np.empty(cdsk_packed_size(X.shape[0], X.shape[1]))
     with nogil:
-        pack_around_mean(
+        status = pack_around_mean(
             &X[0, 0], X.shape[0], X.shape[1], &bandwidth[0], 1, True, &work[0],
             n_threads, &packed,
         )
-    # The first strip alone reaches all rows of K, by its mirror. Where the system has
-    # to clear all that memory first, Ctrl-C would have to wait for it.
-    for first in range(0, size if size > TOUCHED_FROM else 0, TOUCHED):
+    check_status(status)
+    # The mirror of the first strip touches all rows of K. Without this, Ctrl-C would
+    # have to wait until the system has provided all that memory.
+    for first in range(0, size if size > TOUCH_FROM else 0, TOUCH_CHUNK):
         with nogil:
-            touch(<char*> &out[0, 0] + first, min(TOUCHED, size - first), n_threads)
-        PyErr_CheckSignals()
+            touch(<char*> &out[0, 0] + first, min(TOUCH_CHUNK, size - first), n_threads)
+        check_signals(min(TOUCH_CHUNK, size - first))
     strip = strip_tiles(packed.tiles, packed.d)
     for first in range(0, packed.tiles, strip):
         last = min(first + strip, packed.tiles)
         with nogil:
             gram_strip(&packed, first, last, &out[0, 0], n_threads)
-        PyErr_CheckSignals()
+        check_signals(
+            product_work(tile_work(last - first, packed.tiles, packed.d))
+        )
 
 
 def gaussian_rows(
@@ -441,27 +461,41 @@ def gaussian_rows(
     floating[:, ::1] out,         # (n_a, n_b) out
     int n_threads,
 ):
-    """Fill out with the kernel between the rows of A and those of B."""
+    """Fill out with K_ij = exp(-|a_i - b_j|^2 / (2 bandwidth_a_i bandwidth_b_j))."""
     cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
+    if n_a == 0 or n_b == 0:
+        return
     cdef Py_ssize_t strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(n_b), d))
     cdef Py_ssize_t first
     cdef packed_points a, b
-    cdef const double* centre
+    cdef const double* center
+    cdef int status
     cdef double[::1] work = np.empty(cdsk_packed_size(strip, d))
     cdef double[::1] work_b = np.empty(cdsk_packed_size(n_b, d))
     with nogil:
-        pack_support(
+        status = pack_support(
             &B[0, 0], n_b, d, &bandwidth_a[0], n_a, 1, &bandwidth_b[0], 1, &work_b[0],
-            n_threads, &b, &centre,
+            n_threads, &b, &center,
         )
+    check_status(status)
     for first in range(0, n_a, strip):
         with nogil:
-            pack(
+            status = pack(
                 &A[first, 0], min(strip, n_a - first), d, &bandwidth_a[first], 1,
-                centre, &work[0], n_threads, &a,
+                center, &work[0], n_threads, &a,
             )
-            rows_strip(&a, &b, &out[first, 0], n_threads)
-        PyErr_CheckSignals()
+            if status == 0:
+                rows_strip(&a, &b, &out[first, 0], n_threads)
+        check_status(status)
+        check_signals(product_work(tile_work(a.tiles, b.tiles, d)))
+
+
+cdef bint are_positive(const double[::1] values) noexcept:
+    cdef Py_ssize_t i
+    for i in range(values.shape[0]):
+        if not 0.0 < values[i] <= DBL_MAX:
+            return False
+    return True
 
 
 def gaussian_log_votes(
@@ -476,11 +510,11 @@ def gaussian_log_votes(
 ):
     """Fill out with log sum_j alpha_j K(a_i, b_j) over each cluster's points.
 
-    Finite however far a_i is; -inf for a cluster without points.
+    Finite for any distance of a_i; -inf for a cluster without points.
     """
     cdef Py_ssize_t n_a = A.shape[0], n_b = B.shape[0], d = A.shape[1]
     cdef Py_ssize_t n_clusters = out.shape[1], strip, first, y, begin, size
-    # a model that was read from a file may hold anything
+    # the arrays of a model that was read from a damaged file may be inconsistent
     if not (
         B.shape[1] == d
         and bandwidth_a.shape[0] == out.shape[0] == n_a
@@ -489,16 +523,25 @@ def gaussian_log_votes(
         and offsets[0] == 0 and offsets[n_clusters] == n_b
         and np.all(np.diff(offsets) >= 0)
     ):
-        raise ValueError("The points that vote do not fit to each other.")
+        raise ValueError(
+            "Inconsistent shapes of support points, bandwidths, weights or offsets."
+        )
+    if not are_positive(alpha):
+        raise ValueError("Weights of support points must be positive and finite.")
+    if n_a == 0 or n_b == 0:
+        out[:] = -HUGE_VAL
+        return
     cdef packed_points a, b
-    cdef const double* centre
+    cdef const double* center
+    cdef int status
     cdef double[::1] work_b = np.empty(cdsk_packed_size(n_b, d))
     cdef double[::1] work
     with nogil:
-        pack_support(
+        status = pack_support(
             &B[0, 0], n_b, d, &bandwidth_a[0], n_a, 1, &bandwidth_b[0], 1, &work_b[0],
-            n_threads, &b, &centre,
+            n_threads, &b, &center,
         )
+    check_status(status)
     for y in range(n_clusters):
         begin, size = offsets[y], offsets[y + 1] - offsets[y]
         if size == 0:
@@ -507,20 +550,23 @@ def gaussian_log_votes(
         strip = min(n_a, CDSK_TILE * strip_tiles(n_tiles(size), d))
         work = np.empty(cdsk_packed_size(strip, d))
         with nogil:
-            pack(
-                &B[begin, 0], size, d, &bandwidth_b[begin], 1, centre, &work_b[0],
+            status = pack(
+                &B[begin, 0], size, d, &bandwidth_b[begin], 1, center, &work_b[0],
                 n_threads, &b,
             )
+        check_status(status)
         for first in range(0, n_a, strip):
             with nogil:
-                pack(
+                status = pack(
                     &A[first, 0], min(strip, n_a - first), d, &bandwidth_a[first], 1,
-                    centre, &work[0], n_threads, &a,
+                    center, &work[0], n_threads, &a,
                 )
-                votes_strip(
-                    &a, &b, &alpha[begin], &out[first, y], n_clusters, n_threads
-                )
-            PyErr_CheckSignals()
+                if status == 0:
+                    log_votes_strip(
+                        &a, &b, &alpha[begin], &out[first, y], n_clusters, n_threads
+                    )
+            check_status(status)
+            check_signals(product_work(tile_work(a.tiles, b.tiles, d)))
 
 
 def product(
@@ -529,18 +575,17 @@ def product(
     double[:, ::1] out,           # (m, n) out
     int n_threads,
 ):
-    """Fill out with (K - diag K) V."""
-    cdef Py_ssize_t n = K.shape[0], m = V.shape[0], begin
+    """Fill out with (K - diag K) V', one product per row."""
+    cdef Py_ssize_t n = K.shape[0], m = V.shape[0], begin, end
+    cdef double row_work = n + product_work(<double> n * m)
     cdef Py_ssize_t strip = CDSK_PRODUCT_ROWS * max(
-        1, <Py_ssize_t> (STRIP / (<double> n * m * CDSK_PRODUCT_ROWS))
+        1, <Py_ssize_t> (work_interval() / (row_work * CDSK_PRODUCT_ROWS))
     )
     for begin in range(0, n, strip):
+        end = min(begin + strip, n)
         with nogil:
-            product_rows(
-                &K[0, 0], n, &V[0, 0], m, &out[0, 0], begin, min(begin + strip, n),
-                n_threads,
-            )
-        PyErr_CheckSignals()
+            product_rows(&K[0, 0], n, &V[0, 0], m, &out[0, 0], begin, end, n_threads)
+        check_signals((end - begin) * row_work)
 
 
 def similarity(
@@ -552,16 +597,22 @@ def similarity(
     int n_threads,
 ):
     """Fill out with S and degrees with its row sums without the diagonal."""
-    with nogil:
-        similarity_rows(
-            &K[0, 0], K.shape[0], &alpha[0], penalty, &out[0, 0], &degrees[0], n_threads
-        )
+    cdef Py_ssize_t n = K.shape[0], begin, end
+    cdef Py_ssize_t strip = max(n_threads, <Py_ssize_t> (work_interval() / (2.0 * n)))
+    for begin in range(0, n, strip):
+        end = min(begin + strip, n)
+        with nogil:
+            similarity_rows(
+                &K[0, 0], n, &alpha[0], penalty, &out[0, 0], &degrees[0], begin, end,
+                n_threads,
+            )
+        check_signals(2.0 * (end - begin) * n)
 
 
 # ---------------------------------------------------------------- from C
 # Contracts are in _kernel.pxd.
 
-cdef int gram_all(
+cdef int compute_gram(
     const floating* X, Py_ssize_t n, Py_ssize_t d,
     const double* bandwidth, Py_ssize_t bandwidth_step,
     floating* K, double* work, int n_threads,
@@ -575,26 +626,26 @@ cdef int gram_all(
     return 0
 
 
-cdef int rows_all(
+cdef int compute_rows(
     const floating* A, Py_ssize_t n_a, const floating* B, Py_ssize_t n_b, Py_ssize_t d,
     const double* bandwidth_a, Py_ssize_t step_a,
     const double* bandwidth_b, Py_ssize_t step_b,
     floating* K, double* work, int n_threads,
 ) noexcept nogil:
     cdef packed_points a, b
-    cdef const double* centre
+    cdef const double* center
     if pack_support(
         B, n_b, d, bandwidth_a, n_a, step_a, bandwidth_b, step_b,
-        work + cdsk_packed_size(n_a, d), n_threads, &b, &centre,
+        work + cdsk_packed_size(n_a, d), n_threads, &b, &center,
     ):
         return -1
-    if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
+    if pack(A, n_a, d, bandwidth_a, step_a, center, work, n_threads, &a):
         return -1
     rows_strip(&a, &b, K, n_threads)
     return 0
 
 
-cdef int votes_all(
+cdef int compute_log_votes(
     const floating* A, Py_ssize_t n_a, const floating* B, Py_ssize_t n_b, Py_ssize_t d,
     const double* bandwidth_a, Py_ssize_t step_a,
     const double* bandwidth_b, Py_ssize_t step_b,
@@ -603,24 +654,24 @@ cdef int votes_all(
 ) noexcept nogil:
     cdef packed_points a, b
     cdef double* work_b = work + cdsk_packed_size(n_a, d)
-    cdef const double* centre
+    cdef const double* center
     cdef Py_ssize_t y, i, first, size
     if n_clusters < 1 or offsets[0] != 0 or offsets[n_clusters] != n_b:
         return -1
     for y in range(n_clusters):
-        # all of them before any is used: a descent later means one beyond n_b before
+        # all before the first use: if a later one descends, an earlier one exceeds n_b
         if offsets[y] > offsets[y + 1]:
             return -1
     for i in range(n_b):
         if not 0.0 < alpha[i] <= DBL_MAX:
             return -1
-    # one centre for all clusters, so that A is packed once
+    # one center for all clusters, so that A is packed once
     if pack_support(
         B, n_b, d, bandwidth_a, n_a, step_a, bandwidth_b, step_b, work_b, n_threads,
-        &b, &centre,
+        &b, &center,
     ):
         return -1
-    if pack(A, n_a, d, bandwidth_a, step_a, centre, work, n_threads, &a):
+    if pack(A, n_a, d, bandwidth_a, step_a, center, work, n_threads, &a):
         return -1
     for y in range(n_clusters):
         first = offsets[y]
@@ -629,12 +680,12 @@ cdef int votes_all(
             for i in range(n_a):
                 votes[i * n_clusters + y] = -HUGE_VAL
         elif pack(
-            B + first * d, size, d, bandwidth_b + first * step_b, step_b, centre,
+            B + first * d, size, d, bandwidth_b + first * step_b, step_b, center,
             work_b, n_threads, &b,
         ):
             return -1
         else:
-            votes_strip(&a, &b, alpha + first, votes + y, n_clusters, n_threads)
+            log_votes_strip(&a, &b, alpha + first, votes + y, n_clusters, n_threads)
     return 0
 
 
@@ -643,7 +694,7 @@ cdef int cdsk_gram_f64(
     const double* bandwidth, Py_ssize_t bandwidth_step,
     double* K, double* work, int n_threads,
 ) noexcept nogil:
-    return gram_all(X, n, d, bandwidth, bandwidth_step, K, work, n_threads)
+    return compute_gram(X, n, d, bandwidth, bandwidth_step, K, work, n_threads)
 
 
 cdef int cdsk_gram_f32(
@@ -651,7 +702,7 @@ cdef int cdsk_gram_f32(
     const double* bandwidth, Py_ssize_t bandwidth_step,
     float* K, double* work, int n_threads,
 ) noexcept nogil:
-    return gram_all(X, n, d, bandwidth, bandwidth_step, K, work, n_threads)
+    return compute_gram(X, n, d, bandwidth, bandwidth_step, K, work, n_threads)
 
 
 cdef int cdsk_rows_f64(
@@ -660,7 +711,7 @@ cdef int cdsk_rows_f64(
     const double* bandwidth_b, Py_ssize_t bandwidth_b_step,
     double* K, double* work, int n_threads,
 ) noexcept nogil:
-    return rows_all(
+    return compute_rows(
         A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
         K, work, n_threads,
     )
@@ -672,7 +723,7 @@ cdef int cdsk_rows_f32(
     const double* bandwidth_b, Py_ssize_t bandwidth_b_step,
     float* K, double* work, int n_threads,
 ) noexcept nogil:
-    return rows_all(
+    return compute_rows(
         A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
         K, work, n_threads,
     )
@@ -685,7 +736,7 @@ cdef int cdsk_log_votes_f64(
     const double* alpha, const Py_ssize_t* offsets, Py_ssize_t n_clusters,
     double* votes, double* work, int n_threads,
 ) noexcept nogil:
-    return votes_all(
+    return compute_log_votes(
         A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
         alpha, offsets, n_clusters, votes, work, n_threads,
     )
@@ -698,7 +749,7 @@ cdef int cdsk_log_votes_f32(
     const double* alpha, const Py_ssize_t* offsets, Py_ssize_t n_clusters,
     double* votes, double* work, int n_threads,
 ) noexcept nogil:
-    return votes_all(
+    return compute_log_votes(
         A, n_a, B, n_b, d, bandwidth_a, bandwidth_a_step, bandwidth_b, bandwidth_b_step,
         alpha, offsets, n_clusters, votes, work, n_threads,
     )
@@ -725,7 +776,7 @@ cdef int cdsk_product_f32(
 
 
 cdef bint are_weights(const double* alpha, Py_ssize_t n, double lam) noexcept nogil:
-    """True if lam and all weights are finite and not negative."""
+    """Return whether lam and all weights are finite and not negative."""
     cdef Py_ssize_t i
     for i in range(n):
         if not 0.0 <= alpha[i] <= DBL_MAX:
@@ -739,7 +790,7 @@ cdef int cdsk_similarity_f64(
 ) noexcept nogil:
     if n < 1 or n_threads < 1 or not are_weights(alpha, n, lam):
         return -1
-    similarity_rows(K, n, alpha, n * lam, S, degrees, n_threads)
+    similarity_rows(K, n, alpha, n * lam, S, degrees, 0, n, n_threads)
     return 0
 
 
@@ -749,5 +800,5 @@ cdef int cdsk_similarity_f32(
 ) noexcept nogil:
     if n < 1 or n_threads < 1 or not are_weights(alpha, n, lam):
         return -1
-    similarity_rows(K, n, alpha, n * lam, S, degrees, n_threads)
+    similarity_rows(K, n, alpha, n * lam, S, degrees, 0, n, n_threads)
     return 0

@@ -4,6 +4,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_POINTS: int
+
+def check_n_points(n: int) -> None: ...
 def order_points(X: NDArray[Any], order: NDArray[np.int32]) -> None: ...
 
 class Tiles:

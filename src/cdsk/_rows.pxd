@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The solver's view of a matrix: its size, its diagonal, and one row at a time.
+"""The interface of a matrix to the QP solver: size, diagonal, and one row at a time.
 
-Private, and apart from _smo.pxd: Cython compares the size of every class that an
-installed .pxd declares when a module that cimports from it is loaded.
+Private, and not in _smo.pxd: when a module that cimports from an installed .pxd is
+loaded, Cython compares the size of every class that it declares.
 """
 
-# Returns row i of the matrix behind `user`: either `scratch` (n doubles) filled with
-# it, or a pointer to where the row already lies. Valid until scratch is used again.
+# Returns row i of the matrix of `user`: either `scratch` (n doubles) filled with it, or
+# a pointer to the stored row. Valid until scratch is used again.
 ctypedef const double* (*row_function)(
     void* user, Py_ssize_t i, double* scratch
 ) noexcept nogil
@@ -22,6 +22,7 @@ cdef class RowSource:
     cdef readonly object diagonal     # (n,) float64 array
     cdef row_function row
     cdef void* user
+    cdef readonly double row_work     # work of a row (unit: _signals.pxd)
 
 
 cdef class StoredRows(RowSource):
@@ -31,12 +32,12 @@ cdef class StoredRows(RowSource):
 
 cdef struct row_cache:
     Py_ssize_t n
-    row_function row         # what is cached
+    row_function row         # of the source
     void* user
     Py_ssize_t slots
     double* values           # (slots, n)
     Py_ssize_t* held         # (slots,) index of the row in a slot, -1: none
-    Py_ssize_t last          # slot of the row that was returned last
+    Py_ssize_t last          # slot of the last row that was returned
 
 
 cdef class CachedRows(RowSource):

@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of a symmetric matrix, all that the QP solver sees (tests/test_smo.py).
+"""Rows of symmetric matrices, the input of the QP solver (tests/test_smo.py).
 
-    StoredRows       of a matrix in memory; asymmetry tells how far it is from symmetric
-    SparseRows       of a sparse matrix, or a multiple of its product K o (Y' Y)
-    CachedRows       of another source, some of them kept
-    HadamardRows     of a multiple of K o (Y' Y)
+    StoredRows       rows of a matrix in memory; asymmetry() compares it with K'
+    SparseRows       rows of a sparse matrix, or of scale * K o (Y' Y) for a sparse K
+    CachedRows       rows of another source, with a cache
+    HadamardRows     rows of scale * K o (Y' Y)
 
-and those of a symmetric K with a negative part K- = F'F, F (r, n):
+and for an indefinite K with the negative part K- = F'F, F (r, n):
 
-    NegativeRows     rows of K-, made of F or stored
+    NegativeRows     rows of K-, computed from F or stored
     AbsoluteRows     rows of |K| = K + 2 K-
     clipped_pairs    the pairs i < j with negative similarity, and minus its value:
                      S_ij = 2 (alpha_i + alpha_j) K_ij
                             - 2 penalty alpha_i alpha_j |K|_ij
     components       connected components of the graph of max(S, 0)
 
-F arrives twice: as F and as its transpose, so that a row of K- is a combination of the
+F is passed together with its transpose, so that a row of K- is a combination of the
 rows of F by a contiguous row of coefficients. Such a row costs O(n r), so each pass
-over all pairs costs O(n^2 r), unless K- is stored. One thread: both passes run once per
-spectral step, which makes tens of passes over K.
+over all pairs costs O(n^2 r), unless K- is stored. Both passes use one thread: they run
+once per spectral step, which makes tens of passes over K.
 """
 import numpy as np
 
-from cpython.exc cimport PyErr_CheckSignals
 from cython cimport floating
 from cython.parallel cimport prange
 from libc.math cimport HUGE_VAL, fabs
 
+from cdsk._signals cimport (
+    check_signals,
+    gather_work,
+    product_work,
+    work_interval,
+)
 from cdsk._simd cimport cdsk_simd, cdsk_simd_select
 from cdsk._threads cimport useful_threads
 
@@ -40,7 +45,7 @@ cdef class RowSource:
         """Return a copy of row i."""
         cdef Py_ssize_t j
         if not 0 <= i < self.n:
-            raise IndexError(f"row {i} of a matrix with {self.n} rows")
+            raise IndexError(f"Row {i} is out of range for a matrix of {self.n} rows.")
         cdef double[::1] out = np.empty(self.n)
         cdef const double* row = self.row(self.user, i, &out[0])
         for j in range(self.n):
@@ -79,24 +84,23 @@ cdef class StoredRows(RowSource):
         self.diagonal = np.ascontiguousarray(np.diagonal(matrix), dtype=np.float64)
         self.row = _stored_row
         self.user = &self.matrix
+        self.row_work = self.n
 
 
-# Rows and columns compared at once: in a near cache, and few pages apart.
+# Rows and columns compared at once: they fit a near cache and touch few pages.
 cdef enum:
     TILE = 64
-
-# Entries between two looks at pending signals: some 100 ms on one core.
-cdef Py_ssize_t COMPARED = 100_000_000
 
 
 cdef void _compare_with_transpose(
     const floating* M, Py_ssize_t n, Py_ssize_t first,
     double* largest, double* difference,
 ) noexcept nogil:
-    """For TILE rows from the first one, and the columns from there on."""
+    """Compare TILE rows from `first` on, in the columns from `first` on."""
     cdef floating[TILE * TILE] transpose
-    cdef double size = 0.0, other_size = 0.0, apart = 0.0, above, below, between
-    cdef double rest = 0.0    # NaN as soon as an entry is not finite
+    cdef double largest_upper = 0.0, largest_lower = 0.0, largest_difference = 0.0
+    cdef double upper, lower, delta
+    cdef double nan_if_infinite = 0.0     # NaN as soon as an entry is not finite
     cdef Py_ssize_t i, j, columns, tile = first, rows = min(n - first, TILE)
     cdef const floating* row
     while tile < n:
@@ -108,34 +112,40 @@ cdef void _compare_with_transpose(
         for i in range(rows):
             row = M + (first + i) * n + tile
             for j in range(columns):
-                above, below = row[j], transpose[i * TILE + j]
-                rest += 0.0 * above + 0.0 * below
-                between, above, below = fabs(above - below), fabs(above), fabs(below)
-                apart = between if between > apart else apart
-                size = above if above > size else size
-                other_size = below if below > other_size else other_size
+                upper, lower = row[j], transpose[i * TILE + j]
+                nan_if_infinite += 0.0 * upper + 0.0 * lower
+                delta, upper, lower = fabs(upper - lower), fabs(upper), fabs(lower)
+                if delta > largest_difference:
+                    largest_difference = delta
+                if upper > largest_upper:
+                    largest_upper = upper
+                if lower > largest_lower:
+                    largest_lower = lower
         tile += TILE
-    largest[0] = max(size, other_size) if rest == 0.0 else HUGE_VAL
-    difference[0] = apart
+    difference[0] = largest_difference
+    largest[0] = max(largest_upper, largest_lower)
+    if nan_if_infinite != 0.0:
+        largest[0] = HUGE_VAL
 
 
 def asymmetry(const floating[:, ::1] matrix, int n_threads):
-    """Largest |M_ij|, infinite if one is not finite, and largest |M_ij - M_ji|."""
+    """Return max |M_ij|, inf if an entry is not finite, and max |M_ij - M_ji|."""
     cdef Py_ssize_t n = matrix.shape[0], strip, first, end
     cdef Py_ssize_t n_strips = (n + TILE - 1) // TILE
-    cdef Py_ssize_t together = max(1, COMPARED // (TILE * n))
-    cdef double[:, ::1] found = np.empty((2, n_strips))
-    for first in range(0, n_strips, together):
-        end = min(first + together, n_strips)
+    cdef double strip_work = <double> TILE * n
+    cdef Py_ssize_t step = max(n_threads, <Py_ssize_t> (work_interval() / strip_work))
+    cdef double[:, ::1] maxima = np.empty((2, n_strips))
+    for first in range(0, n_strips, step):
+        end = min(first + step, n_strips)
         for strip in prange(
             first, end, nogil=True, schedule="dynamic",
             num_threads=useful_threads(n_threads, <double> n * n),
         ):
             _compare_with_transpose(
-                &matrix[0, 0], n, strip * TILE, &found[0, strip], &found[1, strip]
+                &matrix[0, 0], n, strip * TILE, &maxima[0, strip], &maxima[1, strip]
             )
-        PyErr_CheckSignals()
-    return np.max(found[0]), np.max(found[1])
+        check_signals((end - first) * strip_work)
+    return np.max(maxima[0]), np.max(maxima[1])
 
 
 cdef const double* _cached_row(
@@ -147,10 +157,10 @@ cdef const double* _cached_row(
     cdef const double* row
     if cache.held[slot] != i:
         if slot == cache.last:
-            # The row in it is still in use: the solver compares two at a time.
+            # the row in this slot is still in use: the solver works with two at a time
             return cache.row(cache.user, i, scratch)
         row = cache.row(cache.user, i, values)
-        if row != values:  # it lies in memory already
+        if row != values:  # stored in memory, no need for a copy
             return row
         cache.held[slot] = i
     cache.last = slot
@@ -158,10 +168,10 @@ cdef const double* _cached_row(
 
 
 cdef class CachedRows(RowSource):
-    """Rows of another source that makes them, kept in some bytes of memory.
+    """Rows of another source, with a direct-mapped cache of some bytes.
 
-    Row i has its place in slot i modulo the number of slots: SMO comes back to the same
-    few rows, and a better rule than the last one to come would cost more than it saves.
+    Row i is cached in slot i modulo the number of slots: SMO returns to the same rows
+    again and again, and a better replacement policy would cost more than it saves.
     """
 
     def __cinit__(self, RowSource rows, Py_ssize_t bytes):
@@ -180,6 +190,7 @@ cdef class CachedRows(RowSource):
         self.diagonal = rows.diagonal
         self.row = _cached_row
         self.user = &self.cache
+        self.row_work = rows.row_work
 
 
 cdef const double* _sparse_row(
@@ -196,71 +207,71 @@ cdef const double* _sparse_row(
 
 
 cdef class SparseRows(RowSource):
-    """Rows of a sparse matrix in CSR form whose diagonal is stored apart.
+    """Rows of a sparse matrix in CSR format with a separate diagonal.
 
-    Columns of 32 bits are not copied.
+    Columns of type int32 are not copied.
     """
 
     def __cinit__(
         self,
         starts,                           # (n + 1,) in, integers
-        columns,                          # (n_entries,) in, integers below n < 2^31
+        columns,                          # (n_entries,) in, integers, n < 2^31
         const double[::1] values,         # (n_entries,) in
         const double[::1] diagonal,       # (n,) in
     ):
         cdef const Py_ssize_t[::1] first = np.ascontiguousarray(starts, dtype=np.intp)
-        cdef const int[::1] places = np.ascontiguousarray(columns, dtype=np.intc)
-        self.owner = first, places, values, diagonal
+        cdef const int[::1] indices = np.ascontiguousarray(columns, dtype=np.intc)
+        self.owner = first, indices, values, diagonal
         self.n = self.matrix.n = diagonal.shape[0]
         if first.shape[0] != self.n + 1 or not (
-            first[self.n] == places.shape[0] == values.shape[0]
+            first[self.n] == indices.shape[0] == values.shape[0]
         ):
             raise ValueError(
-                f"a sparse matrix of {self.n} rows has {self.n + 1} starts, the last "
-                "of which is the number of its columns and values; got "
-                f"{first.shape[0]} starts, {places.shape[0]} columns and "
-                f"{values.shape[0]} values"
+                f"A sparse matrix of {self.n} rows must have {self.n + 1} starts, the "
+                "last of which is the number of its columns and of its values; got "
+                f"{first.shape[0]} starts, {indices.shape[0]} columns and "
+                f"{values.shape[0]} values."
             )
         self.matrix.starts = &first[0]
-        # a matrix without entries has no first one
-        self.matrix.columns = &places[0] if places.shape[0] else NULL
+        # a matrix without entries has no address of the first one
+        self.matrix.columns = &indices[0] if indices.shape[0] else NULL
         self.matrix.values = &values[0] if values.shape[0] else NULL
         self.matrix.diagonal = &diagonal[0]
         self.diagonal = np.asarray(diagonal)
         self.row = _sparse_row
         self.user = &self.matrix
+        self.row_work = self.n + gather_work(<double> values.shape[0] / self.n)
 
     def hadamard(self, const double[:, ::1] vectors, double scale, int n_threads):
-        """``SparseRows`` of scale * K o (Y' Y), all values made at once."""
+        """Return ``SparseRows`` of scale * K o (Y' Y)."""
         cdef Py_ssize_t n = self.n, c = vectors.shape[0]
         cdef Py_ssize_t n_entries = self.matrix.starts[n], first, end, i
-        # the vector of a point in one piece, as points come in no order
+        # the vector of a point contiguous, as neighbors are at random positions
         cdef const double[:, ::1] Y = np.ascontiguousarray(np.asarray(vectors).T)
         cdef double[::1] values = np.empty(n_entries)
         cdef int threads = useful_threads(n_threads, <double> n_entries * c)
-        cdef Py_ssize_t strip = max(1, HADAMARD_STRIP * n // (n_entries * c + 1))
-        for first in range(0, n if n_entries else 0, strip):
-            end = min(first + strip, n)
+        cdef double row_work = <double> n_entries / n * (10 + c)
+        cdef Py_ssize_t step = max(
+            threads, <Py_ssize_t> min(work_interval() / max(row_work, 1.0), n)
+        )
+        for first in range(0, n if n_entries else 0, step):
+            end = min(first + step, n)
             for i in prange(
                 first, end, nogil=True, schedule="dynamic", chunksize=256,
                 num_threads=threads,
             ):
                 _hadamard_entries(&self.matrix, i, &Y[0, 0], c, scale, &values[0])
-            PyErr_CheckSignals()
+            check_signals((end - first) * row_work)
         starts, columns, _, _ = self.owner
         diagonal = scale * self.diagonal * np.einsum("ln,ln->n", vectors, vectors)
         return SparseRows(starts, columns, values, diagonal)
-
-
-# Multiplications between two looks at pending signals: some 100 ms on one core.
-cdef Py_ssize_t HADAMARD_STRIP = 50_000_000
 
 
 cdef void _hadamard_entries(
     const sparse_matrix* K, Py_ssize_t i, const double* Y, Py_ssize_t c, double scale,
     double* values,
 ) noexcept nogil:
-    """Row i of scale * K o (Y' Y); the sum has one order from both ends."""
+    """Compute row i of scale * K o (Y' Y), which is exactly symmetric if K is."""
     cdef const double* y_i = Y + i * c
     cdef const double* y_j
     cdef double product
@@ -302,6 +313,9 @@ cdef class HadamardRows(RowSource):
         self.diagonal = scale * rows.diagonal * np.einsum("ln,ln->n", vectors, vectors)
         self.row = _hadamard_row
         self.user = &self.matrix
+        self.row_work = rows.row_work + self.n * (
+            1.0 + product_work(vectors.shape[0])
+        )
 
 
 # ---------------------------------------------------------------- the negative part
@@ -310,7 +324,7 @@ cdef class HadamardRows(RowSource):
 cdef inline double similarity(
     double k, double negative, double alpha_i, double alpha_j, double penalty
 ) noexcept nogil:
-    """S_ij from K_ij and the entry of K-."""
+    """Return S_ij from K_ij and the entry of K-."""
     cdef double both = penalty * (alpha_i * alpha_j)
     return 2.0 * ((alpha_i + alpha_j - both) * k - 2.0 * both * negative)
 
@@ -326,7 +340,7 @@ cdef struct negative_matrix:
 cdef inline const double* negative_row(
     const negative_matrix* m, Py_ssize_t i, Py_ssize_t first
 ) noexcept nogil:
-    """Row i of K-, of which entries from the first one on are valid."""
+    """Return row i of K-; entries before `first` are undefined."""
     if m.stored != NULL:
         return m.stored + i * m.n
     simd.combine(
@@ -336,18 +350,19 @@ cdef inline const double* negative_row(
 
 
 cdef class NegativeRows:
-    """Rows of K-: of a factor F (r, n) and its transpose, or of a stored matrix."""
+    """Rows of K- = F'F from F (r, n) and its transpose, or of a stored matrix."""
 
     cdef negative_matrix matrix
     cdef const double[:, ::1] first
     cdef const double[:, ::1] second
     cdef double[::1] scratch
     cdef readonly object diagonal     # (n,)
+    cdef readonly double row_work
 
     def __cinit__(
         self,
         const double[:, ::1] first,           # (r, n) or the stored (n, n), r > 0
-        const double[:, ::1] second = None,   # (n, r); None: the first is stored
+        const double[:, ::1] second = None,   # (n, r); None: `first` is the stored K-
     ):
         self.first = first
         self.second = second
@@ -357,12 +372,14 @@ cdef class NegativeRows:
         if second is None:
             self.matrix.stored = &first[0, 0]
             self.diagonal = np.diagonal(first).copy()
+            self.row_work = self.matrix.n
         else:
             self.scratch = np.empty(first.shape[1])
             self.matrix.factor = &first[0, 0]
             self.matrix.transpose = &second[0, 0]
             self.matrix.scratch = &self.scratch[0]
             self.diagonal = np.einsum("rn,rn->n", first, first)
+            self.row_work = product_work(<double> self.matrix.n * self.matrix.r)
 
 
 cdef struct absolute_matrix:
@@ -401,6 +418,7 @@ cdef class AbsoluteRows(RowSource):
         self.diagonal = rows.diagonal + 2.0 * negative.diagonal
         self.row = _absolute_row
         self.user = &self.matrix
+        self.row_work = rows.row_work + negative.row_work + self.n
 
 
 def clipped_pairs(
@@ -411,15 +429,15 @@ def clipped_pairs(
     const double[::1] degrees,        # (n,) in
     double negligible,
 ):
-    """Arrays i, j, -S_ij of the pairs i < j with S_ij < 0, negligible ones left out.
+    """Return arrays i, j, -S_ij of the pairs i < j with S_ij clearly negative.
 
-    Left out is what is not below -negligible * min(degree_i, degree_j). Only pairs of
-    positive weights can be among them: elsewhere S_ij is a multiple of K_ij.
+    That is S_ij < -negligible * min(degree_i, degree_j). Both weights of a pair are
+    positive: elsewhere S_ij is a multiple of K_ij.
     """
     cdef Py_ssize_t n = rows.n
     cdef double[::1] scratch = np.empty(n)
     cdef double[::1] values = np.empty(n)
-    cdef int[::1] places = np.empty(n, dtype=np.intc)
+    cdef int[::1] indices = np.empty(n, dtype=np.intc)
     cdef const double* k
     cdef const double* negative
     cdef Py_ssize_t i, j, count
@@ -438,14 +456,14 @@ def clipped_pairs(
                         k[j], negative[j], alpha[i], alpha[j], penalty
                     )
                     if value < -negligible * min(degrees[i], degrees[j]):
-                        places[count] = <int> j
+                        indices[count] = <int> j
                         values[count] = -value
                         count += 1
         if count:
             first.append(np.full(count, i, dtype=np.intc))
-            second.append(np.array(places[:count]))
+            second.append(np.array(indices[:count]))
             excess.append(np.array(values[:count]))
-        PyErr_CheckSignals()
+        check_signals(rows.row_work + negative_rows.row_work + n)
     if not first:
         return np.empty(0, np.intc), np.empty(0, np.intc), np.empty(0)
     return np.concatenate(first), np.concatenate(second), np.concatenate(excess)
@@ -459,42 +477,47 @@ def components(
     const double[::1] degrees,        # (n,) in, degrees of max(S, 0)
     double negligible,
 ):
-    """Number and labels of the components of max(S, 0), negligible edges left out.
+    """Return the number and the labels of the connected components of max(S, 0).
 
-    Points i and j are joined where S_ij > negligible * min(degree_i, degree_j).
+    Points i and j are connected if S_ij > negligible * min(degree_i, degree_j).
     """
     cdef Py_ssize_t n = rows.n
     cdef Py_ssize_t[::1] label = np.empty(n, dtype=np.intp)
-    # found[:n_found] have been reached, found[n_found:] not yet
-    cdef Py_ssize_t[::1] found = np.arange(n, dtype=np.intp)
-    cdef Py_ssize_t n_found = 0, next_point = 0, count = 0, i, j, place
+    # breadth-first search: queue[:n_reached] have been reached, queue[n_reached:] not
+    cdef Py_ssize_t[::1] queue = np.arange(n, dtype=np.intp)
+    cdef Py_ssize_t n_reached = 0, next_point = 0, count = 0, i, j, place
     cdef double[::1] scratch = np.empty(n)
     cdef const negative_matrix* minus = NULL
     cdef const double* k
     cdef const double* negative = NULL
-    cdef double value
+    cdef double value, row_work = rows.row_work + n, work_done = 0.0
     if negative_rows is not None:
         minus = &negative_rows.matrix
+        row_work += negative_rows.row_work
     with nogil:
-        while n_found < n:
-            label[found[n_found]] = count
-            n_found += 1
-            while next_point < n_found < n:
-                i = found[next_point]
+        while n_reached < n:
+            label[queue[n_reached]] = count
+            n_reached += 1
+            while next_point < n_reached < n:
+                i = queue[next_point]
                 next_point += 1
                 k = rows.row(rows.user, i, &scratch[0])
                 if minus != NULL:
                     negative = negative_row(minus, i, 0)
-                for place in range(n_found, n):
-                    j = found[place]
+                for place in range(n_reached, n):
+                    j = queue[place]
                     value = similarity(
                         k[j], 0.0 if negative == NULL else negative[j],
                         alpha[i], alpha[j], penalty,
                     )
                     if value > negligible * min(degrees[i], degrees[j]):
                         label[j] = count
-                        found[place] = found[n_found]
-                        found[n_found] = j
-                        n_found += 1
+                        queue[place] = queue[n_reached]
+                        queue[n_reached] = j
+                        n_reached += 1
+                work_done += row_work
+                if work_done + row_work > work_interval():
+                    check_signals(work_done)
+                    work_done = 0.0
             count += 1
     return count, np.asarray(label)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``select_lambda``: the choice of lam by itself (tests/test_lam.py)."""
+"""``select_lambda``: the selection of lam by itself (tests/test_lam.py)."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdsk._choices.lam import CRITERIA, GRID, LambdaChoice
-from cdsk._estimator import CDSK
-from cdsk._parameters import GIVEN
-from cdsk._progress import Progress
-from cdsk._runtime import one_thread_if_forked, said_in_words
+from cdsk._cdsk import CDSK, validate_fit
+from cdsk._fit import preprocess, resolve_lam
+from cdsk._model_selection import CRITERIA, GRID, LambdaChoice, LambdaSearch
+from cdsk._settings import FitContext
 from cdsk._threads import resolve_n_threads
+from cdsk._utils import Progress, explain_memory_error, one_thread_if_forked
 from cdsk._validation import (
+    PRECOMPUTED_KERNELS,
     Data,
     check_choice,
     check_number,
@@ -33,7 +34,7 @@ def select_lambda(
     random_state: int | np.random.RandomState | None = None,
     **parameters: Any,
 ) -> LambdaChoice:
-    """Regularisation chosen by fits of a random sample, without labels.
+    """Select the regularization by fits of a random sample, without labels.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def select_lambda(
     criterion : {"entropy", "paper", "cut", "stability"}, default="entropy"
         What the chosen value makes smallest: the mean entropy of the softmax of the
         embedding's rows (unit rows, rotated to the axes, temperature 0.1); the same as
-        the paper prints it (raw rows, temperature 1); the normalised cut of the labels
+        the paper prints it (raw rows, temperature 1); the normalized cut of the labels
         in the graph of the kernel; the disagreement of labels between two samples.
     sample_weight : array-like of shape (n_samples,), default=None
         How many times each row counts; None means once.
@@ -76,34 +77,35 @@ def select_lambda(
     """
     if "lam" in parameters:
         raise ValueError(
-            "select_lambda chooses lam and does not take it; use grid for the values "
-            "to choose from."
+            "select_lambda selects lam and does not take it. Use `grid` for the values "
+            "to select from."
         )
     model = CDSK(n_clusters, lam="auto", random_state=random_state, **parameters)
-    X = model._check_all(X)
+    X, settings = validate_fit(model, X)
     if not isinstance(model.init, str):
         check_simplex_point(model.init, X.shape[0], 1.0, "init")
     check_number(sample, "sample", above=0, at_most=1)
     check_choice(criterion, "criterion", CRITERIA)
-    grid = [
+    values = [
         check_number(value, "Each value of grid", above=0, at_most=1)
         for value in np.ravel(grid).tolist()
     ]
-    if not grid:
+    if not values:
         raise ValueError("grid must hold at least one value; got none.")
-    sample_weight = check_sample_weight(sample_weight, X, model.kernel in GIVEN)
-    points = model._points_of(X, sample_weight)
-    rng = check_random_state(random_state)
-    n_threads = resolve_n_threads(model.n_threads)
+    is_matrix = model.kernel in PRECOMPUTED_KERNELS
+    weights = check_sample_weight(sample_weight, X, is_matrix)
+    search = LambdaSearch(values, sample, criterion)
     with (
         one_thread_if_forked(),
-        said_in_words("Choosing lam"),
+        explain_memory_error("selecting lam"),
         Progress(model.verbose) as progress,
     ):
-        points = model._represent_and_count(points, X, rng, n_threads, progress)
-        n_clusters = min(model.n_clusters_, points.n_different)
-        progress.stage("lam", "choice of lam")
-        return model._choose_lambda(
-            *(points, n_clusters, rng, n_threads, progress),
-            **{"grid": grid, "sample": sample, "criterion": criterion},
+        context = FitContext(
+            rng=check_random_state(random_state),
+            n_threads=resolve_n_threads(model.n_threads),
+            progress=progress,
+            sample_weight=weights,
         )
+        problem = preprocess(X, settings, context)
+        problem = resolve_lam(problem, settings, context, search)
+    return cast(LambdaChoice, problem.lambda_choice)

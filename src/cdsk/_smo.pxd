@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The QP solver for other compiled code: ``from cdsk cimport cdsk_solve_qp``."""
 
-# Minimise p'x + x'Qx over sum(x) = 1, 0 <= x <= upper. Q is symmetric positive
-# semi-definite and seen through `row`, which returns row i of it: `scratch` (n doubles)
-# filled with it, or a pointer to where the row lies. Two rows are in use at a time,
-# with different scratch. Returns 0 if the KKT gap is at most tol, 1 if max_iter steps
-# were too few, 2 if rounding (or, with an infinite gap, a row that is not finite)
-# allows no further progress, -1 for sizes, p or a start out of range (then x is
-# unchanged). Calling again with the x returned goes on from there.
+# Minimize p'x + x'Qx over sum(x) = 1, 0 <= x <= upper. Q is symmetric positive
+# semi-definite and accessed by `row`, which returns row i: `scratch` (n doubles) filled
+# with it, or a pointer to the stored row. Two rows are in use at a time, with different
+# scratch. Returns 0 if the KKT gap is at most tol, 1 if max_iter steps were too few, 2
+# if rounding (or, with an infinite gap, a row that is not finite) allows no further
+# progress, -1 for sizes, p or a start out of range (then x is unchanged). Calling again
+# with the x returned continues from there.
 cdef int cdsk_solve_qp(
     Py_ssize_t n,
     const double* (*row)(
         void* user, Py_ssize_t i, double* scratch
     ) noexcept nogil,
-    void* user,                   # handed to row
+    void* user,                   # passed to row
     const double* diagonal,       # (n,) in, of Q
     const double* p,              # (n,) in
     double upper,                 # more than 1 means 1

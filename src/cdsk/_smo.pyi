@@ -12,10 +12,6 @@ class Status(IntEnum):
     MAX_ITER = 1
     STALLED = 2
 
-CONVERGED: Status
-MAX_ITER: Status
-STALLED: Status
-
 def solve(
     rows: RowSource, x: Array, g: Array, upper: float, tol: float, max_iter: int
 ) -> tuple[Status, float, int]: ...

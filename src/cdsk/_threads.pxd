@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The only gate to OpenMP; without OpenMP every loop runs on one thread."""
+"""The only module that uses OpenMP; without it every loop runs on one thread."""
 
 cdef extern from *:
     """
@@ -20,7 +20,7 @@ cdef extern from *:
 
 
 cdef inline int useful_threads(int n_threads, double work) noexcept nogil:
-    """At most n_threads, fewer if there is not enough work to share.
+    """Return n_threads, or fewer if there is too little work for them.
 
     `work` counts multiplications; 4e6 take about a millisecond. A parallel region costs
     some 10 microseconds, but several milliseconds where processors are shared.

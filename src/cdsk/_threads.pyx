@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many threads a call may use.
+"""The number of threads of a call.
 
-``resolve_n_threads`` is asked once at the top of a call; the number is passed down as a
-plain int, and every compiled loop of cdsk gives the same bits for any number.
+``resolve_n_threads`` is called once per public call; the result is passed down as an
+int. Every compiled loop of cdsk gives the same bits for any number of threads.
 """
 import numbers
 import os
@@ -19,20 +19,20 @@ _home_pid = os.getpid()
 
 
 def openmp_enabled():
-    """True if this build uses OpenMP."""
+    """Return whether this build uses OpenMP."""
     return bool(CDSK_OPENMP)
 
 
 def in_forked_child():
-    """True in a process that was forked after cdsk had been imported."""
+    """Return whether this process was forked after cdsk had been imported."""
     return os.getpid() != _home_pid
 
 
 def resolve_n_threads(n_threads):
     """Return the number of threads to use as an int of at least 1.
 
-    ``None`` and -1 mean ``OMP_NUM_THREADS``, or else as many as there are processors
-    that this process may use at the moment; a positive number is taken as it is.
+    ``None`` and -1 mean ``OMP_NUM_THREADS``, or else the number of processors that this
+    process may use at the moment.
     """
     if n_threads is not None and (
         isinstance(n_threads, bool)
@@ -46,10 +46,10 @@ def resolve_n_threads(n_threads):
     if not CDSK_OPENMP or in_forked_child():
         return 1
     if n_threads is None or n_threads == -1:
-        offered = cdsk_omp_get_max_threads()
+        available = cdsk_omp_get_max_threads()
         if not os.environ.get("OMP_NUM_THREADS"):
-            # OpenMP counts when it is loaded; the affinity may have changed since
-            offered = min(offered, cdsk_omp_get_num_procs())
-        return max(1, offered)
-    # no machine gains from more, and the number must fit a C int
+            # OpenMP counts processors when loaded; the affinity may have changed since
+            available = min(available, cdsk_omp_get_num_procs())
+        return max(1, available)
+    # more are of no use on any machine, and the number must fit a C int
     return int(min(n_threads, 1024))

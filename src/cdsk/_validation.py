@@ -1,272 +1,262 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks at the door: parameters and arrays, refused in words a user can act on.
+"""Checks of parameters and arrays, with messages that say what to do.
 
-Each message says what was wrong, what was expected and what was received.
+In this order: names of options, parameters of the estimator, arrays, data frames.
 """
 
 import numbers
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import combinations_with_replacement
 from operator import ge, gt, le
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn import utils
+from sklearn.metrics.pairwise import KERNEL_PARAMS
 
-from cdsk._frames import as_numbers, check_columns, column_name
 from cdsk._rows import asymmetry
 from cdsk._threads import resolve_n_threads
-from cdsk._warn import warn
+from cdsk._utils import warn
 
+Array = NDArray[np.float64]
 # What X may be: frames are array-like too.
 Data = ArrayLike | sparse.sparray | sparse.spmatrix
+Matrix = TypeVar("Matrix", NDArray[Any], sparse.csr_array)
 
-# Squared bandwidths and their inverses must be ordinary numbers.
-_SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-150, 1e150
+# Names of options, each checked here and used where it is implemented.
+REPRESENTATIONS = ("raw", "standardize", "normal_scores", "whiten")
+PAIRWISE_KERNELS = tuple("chi2 cosine laplacian linear poly polynomial sigmoid".split())
+PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
+BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
+METRICS = ("euclidean", "cosine")  # "cosine" is the Euclidean one of unit rows
+EIGEN_SOLVERS = ("auto", "eigsh", "block_lanczos", "multilevel", "dense")
+LABEL_METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
-# Largest magnitude and smallest extent of data with ordinary squared distances.
-_LARGEST, _SMALLEST = 1e150, 1e-130
-
-# Largest value of a kernel matrix that a fit takes as it is.
-_SMALLEST_UNIT, _LARGEST_UNIT = 1e-100, 1e100
-
-# What float() raises for what is no number, or no float: 10**400.
-_NO_FLOAT = (TypeError, ValueError, OverflowError)
-
-# New points that are judged at a time, and their numbers: 64 MiB. Measured in 2 and 10
-# dimensions, half as many points take a tenth longer, twice as many are no faster.
-_PART_ROWS, _PART_NUMBERS = 2**16, 2**23
-
-# Rows and columns of a matrix that are compared at once.
-_TILE = 128
-
-# Distances between points; "cosine" is the Euclidean one of unit rows.
-METRICS = ("euclidean", "cosine")
-
-# Of more rows that are wrong the first are named.
-_MOST_NAMED = 5
+# Smallest value of kernel parameters. A negative gamma makes far points similar.
+_MIN_KERNEL_PARAMS = {"gamma": 0, "degree": 1}
 
 
-def check_points(X, name="X", *, validate=None, **options):
-    """Return X as a C-contiguous float32 or float64 matrix of finite numbers.
+def check_parameters(model: Any) -> None:
+    """Check the parameters of ``CDSK`` that do not depend on the data."""
+    if isinstance(model.n_clusters, str):
+        check_choice(model.n_clusters, "n_clusters", ("auto",), "an integer")
+    else:
+        check_integer(model.n_clusters, "n_clusters", 1)
+    if not callable(model.kernel):
+        kernels = ("rbf", *PRECOMPUTED_KERNELS, *PAIRWISE_KERNELS)
+        check_choice(model.kernel, "kernel", kernels)
+    _check_kernel_params(model.kernel, model.kernel_params)
+    check_choice(model.metric, "metric", METRICS)
+    if model.psd is not None and not isinstance(model.psd, bool | np.bool_):
+        raise ValueError(f"psd must be True, False or None; got {model.psd!r}.")
+    if isinstance(model.bandwidth, numbers.Real):
+        check_number(model.bandwidth, "bandwidth", above=0)
+    else:
+        rules = ("auto", *BANDWIDTH_RULES)
+        check_choice(model.bandwidth, "bandwidth", rules, "a number > 0")
+    if model.n_neighbors is not None:
+        check_integer(model.n_neighbors, "n_neighbors", 1)
+    _check_neighbors(model.neighbors)
+    if model.approximation is not None:
+        check_choice(model.approximation, "approximation", ("lowrank",), "None")
+    if model.rank is not None:
+        check_integer(model.rank, "rank", 1)
+    check_representation(model.representation, model.n_components)
+    if isinstance(model.lam, str):
+        check_choice(model.lam, "lam", ("auto",), "a number in (0, 1]")
+    else:
+        check_number(model.lam, "lam", above=0, at_most=1)
+    if isinstance(model.init, str):
+        check_choice(model.init, "init", ("uniform", "sparse"))
+    check_integer(model.max_iter, "max_iter", 0)
+    check_number(model.tol, "tol", at_least=0)
+    check_number(model.qp_tol, "qp_tol", above=0)
+    check_choice(model.eigen_solver, "eigen_solver", EIGEN_SOLVERS)
+    check_choice(model.assign_labels, "assign_labels", LABEL_METHODS)
+    # k-means draws a seed for each of them at once
+    check_integer(model.n_init, "n_init", 1, 10**6)
+    if model.noise is not None:
+        check_number(model.noise, "noise", at_least=0, at_most=0.5)
+    if not isinstance(model.verbose, bool | np.bool_):
+        check_integer(model.verbose, "verbose", 0)
+    _check_combinations(model)
 
-    ``validate`` is scikit-learn's ``check_array`` or an estimator's stand-in for it.
+
+def _check_combinations(model: Any) -> None:
+    """Check the parameters that exclude each other."""
+    is_gaussian = _is_option(model.kernel, "rbf")
+    is_graph = _is_option(model.kernel, "precomputed_neighbors")
+    kernel, truncates = f"kernel={model.kernel!r}", 'truncates kernel="rbf" only'
+    if not is_gaussian:
+        has_neighbors = model.neighbors is not None
+        _refuse(model, truncates, kernel, ("neighbors", has_neighbors, "None"))
+    if not is_gaussian and not is_graph:
+        has_count = model.n_neighbors is not None
+        _refuse(model, truncates, kernel, ("n_neighbors", has_count, "None"))
+    if _is_option(model.kernel, *PRECOMPUTED_KERNELS):
+        is_raw = _is_option(model.representation, "auto", "raw")
+        is_rule = _is_option(model.bandwidth, *BANDWIDTH_RULES[:-1])
+        _refuse(
+            model,
+            "needs points",
+            kernel,
+            ("n_clusters", isinstance(model.n_clusters, str), "an integer"),
+            ("metric", model.metric != "euclidean", "'euclidean'"),
+            ("representation", not is_raw, "'auto' or 'raw'"),
+            ("noise", bool(model.noise), "None"),
+            ("bandwidth", is_graph and is_rule, "a number, 'auto' or 'local'"),
+            # samples have other neighbors
+            ("lam", is_graph and isinstance(model.lam, str), "a number"),
+        )
+    if model.neighbors is not None and isinstance(model.n_clusters, str):
+        raise ValueError(
+            'n_clusters="auto" searches for neighbors by itself; expected an integer '
+            f"for neighbors={model.neighbors!r}."
+        )
+    if model.approximation is None:
+        is_lost = model.rank is not None
+        reason = "is the rank of a low-rank approximation"
+        _refuse(model, reason, "approximation=None", ("rank", is_lost, "None"))
+    else:
+        several = _is_option(model.bandwidth, "auto", "local")
+        _refuse(
+            model,
+            "is not a Gaussian kernel of one bandwidth on all pairs of points",
+            f"approximation={model.approximation!r}",
+            ("kernel", not is_gaussian, "'rbf'"),
+            ("bandwidth", several, "a number, or a rule for one bandwidth,"),
+            ("n_neighbors", model.n_neighbors is not None, "None"),
+            ("neighbors", model.neighbors is not None, "None"),
+            ("psd", model.psd is not None and not model.psd, "None or True"),
+        )
+
+
+def _is_option(value: object, *options: str) -> bool:
+    return isinstance(value, str) and value in options
+
+
+# Name of a parameter, whether its value is refused, and what is expected instead.
+Refusal = tuple[str, bool, str]
+
+
+def _refuse(model: Any, reason: str, condition: str, *refusals: Refusal) -> None:
+    for name, is_refused, expected in refusals:
+        if is_refused:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} {reason}; expected {expected} for "
+                f"{condition}."
+            )
+
+
+def supports_sparse(model: Any) -> bool:
+    """Whether a fit with these parameters takes sparse points.
+
+    Parameters need not have been checked: scikit-learn asks for tags before.
     """
-    check_columns(X, name)
-    if np.ma.is_masked(X):
-        place = _first_of(np.argwhere(np.ma.getmaskarray(X)), X)
-        raise ValueError(
-            f"{name} must not hide cells by a mask; got one{place}; expected finite "
-            "numbers only."
-        )
-    if getattr(getattr(X, "dtype", None), "kind", None) in ("M", "m"):
-        raise ValueError(
-            f"{name} must hold numbers only; got {X.dtype}. Make numbers of times, "
-            "such as days since the first."
-        )
-    if validate is None:
-        validate = partial(utils.check_array, input_name=name)
-    try:
-        return validate(X, dtype=[np.float64, np.float32], order="C", **options)
-    except (OverflowError, TypeError, ValueError) as error:
-        text = str(error)
-        # a missing value of pandas, or text, or 10**400
-        no_number = "NAType" in text or "could not convert" in text
-        # of an array the words are scikit-learn's
-        no_number |= "float() argument" in text and not hasattr(X, "dtype")
-        if no_number or isinstance(error, OverflowError):
-            wrong = f"{name} must hold numbers only; got {_first_text(X)}."
-        elif f"Input {name} contains NaN" in text:
-            wrong = f"Input {name} contains NaN{_first_place(X, np.isnan)}"
-        elif f"Input {name} contains infinity" in text:
-            wrong = f"Input {name} contains infinity{_first_place(X, np.isinf)}"
-        elif "inhomogeneous" in text:
-            wrong = _said_of_unequal(X, name)
-        elif text.startswith("Complex data"):  # and all of them
-            wrong = f"Complex data not supported: {name} must hold real numbers."
-        else:
-            raise
-        raise ValueError(wrong) from None
+    for _, is_refused, _ in _dense_only(model):
+        if is_refused:
+            return False
+    return True
 
 
-def _first_place(X, test):
-    try:
-        places = _places(X, test)
-    except (TypeError, ValueError):  # another spelling of a missing value
-        return "; expected finite numbers only."
-    return f"{_first_of(places, X)}; expected finite numbers only."
+def check_supports_sparse(model: Any) -> None:
+    """Refuse parameters that sparse points cannot have."""
+    for name, is_refused, expected in _dense_only(model):
+        if is_refused:
+            raise dense_only_error(name, getattr(model, name), expected)
 
 
-def _places(X, test):
-    """Row and column of every cell that the test finds, (m, 2), in order."""
-    if not sparse.issparse(X):
-        return np.argwhere(test(as_numbers(X)))
-    cells = X.tocoo()
-    found = test(cells.data)
-    places = np.column_stack([cells.row[found], cells.col[found]])
-    return places[np.lexsort(places.T[::-1])]
-
-
-def _first_of(places, X):
-    """The first of these cells of X, and how many there are."""
-    row, column = places[0]
-    place = f" at row {row}, column {column_name(X, column)}"
-    return f"{place} ({len(places)} in all)"
-
-
-def _said_of_unequal(X, name):
-    """What is wrong with rows, or with cells, that have not the same length."""
-    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
-    for row, n in enumerate(lengths):
-        if n != lengths[0]:
-            got = f"{lengths[0]} cells at row 0 and {n} at row {row}"
-            return f"{name} must have rows of the same length; got {got}."
-    return f"{name} must hold numbers only; got {_first_text(X)}."
-
-
-def _first_text(X):
-    cells = np.asarray(X, dtype=object)
-    for place, cell in np.ndenumerate(cells):
-        try:
-            float(cell)
-        except _NO_FLOAT:
-            where = ", ".join(map("{} {}".format, ("row", "column", "layer"), place))
-            return f"{cell!r} at {where}" if where else repr(cell)
-    return "cells of unequal shape"
-
-
-def needs_dense(name, value, expected):
-    """The error for a parameter that sparse points cannot have."""
+def dense_only_error(name: str, value: object, expected: str) -> ValueError:
+    """Return the error for a parameter that sparse points cannot have."""
     return ValueError(
         f"{name}={value!r} needs dense points; expected {expected} for a sparse X, or "
-        "X.toarray() if there is room for it."
+        "X.toarray() if there is memory for it."
     )
 
 
-def unit_rows(X):
-    """Rows of a checked X over their lengths; those of zeros have no direction."""
-    largest = abs(X).max(axis=1)
-    if sparse.issparse(X):
-        largest = largest.toarray().ravel()
-    empty = np.flatnonzero(largest == 0)
-    if len(empty):
-        named = ", ".join(map(str, empty[:_MOST_NAMED]))
-        more = ", ..." if len(empty) > _MOST_NAMED else ""
+def _dense_only(model: Any) -> Iterator[Refusal]:
+    """Yield what needs a number for every row and column, or every pair of points."""
+    is_raw = _is_option(model.representation, "auto", "raw")
+    is_rule = _is_option(model.bandwidth, "variance", "std", "median")
+    is_full = model.n_neighbors is None and model.neighbors is None
+    is_full = is_full and not _is_option(model.bandwidth, "auto")
+    number = f"a number for bandwidth={model.bandwidth!r}"
+    yield "kernel", not _is_option(model.kernel, "rbf"), "'rbf', or a kernel matrix,"
+    yield "representation", not is_raw, "'raw'"
+    yield "approximation", model.approximation is not None, "None"
+    yield "init", _is_option(model.init, "sparse"), "'uniform'"
+    yield "bandwidth", is_rule, "'auto', 'neighbor' or a number"
+    yield "n_neighbors", is_full, number
+
+
+def _check_neighbors(transformer: Any) -> None:
+    """Check a transformer of points to a graph of distances."""
+    if transformer is None:
+        return
+    methods = "fit_transform", "transform", "get_params"
+    is_complete = all(hasattr(transformer, name) for name in methods)
+    if not is_complete or isinstance(transformer, type):
         raise ValueError(
-            'metric="cosine" needs rows that have a direction; got zeros only in row'
-            f"{'' if len(empty) == 1 else 's'} {named}{more} ({len(empty)} in all, "
-            "counted from 0). Leave such rows out: they belong to no cluster. Or fit "
-            'with metric="euclidean".'
+            "neighbors must be None or a transformer of points to a sparse graph of "
+            "distances, such as KNeighborsTransformer(mode='distance'); got "
+            f"{transformer!r}."
         )
-    # twice, so that no square is beyond the range of numbers
-    scaled = _rows_over(X, largest)
-    squares = (abs(scaled) ** 2).sum(axis=1, dtype=np.float64)
-    return _rows_over(scaled, np.sqrt(squares).astype(X.dtype))
-
-
-def _rows_over(X, divisors):
-    if not sparse.issparse(X):
-        return X / divisors[:, np.newaxis]
-    values = X.data / np.repeat(divisors, np.diff(X.indptr))
-    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
-
-
-def can_be_cut(X):
-    """Whether parts of the rows of X can be had, and checked, without the others."""
-    if sparse.issparse(X):
-        return X.ndim == 2 and X.format == "csr"
-    return (isinstance(X, np.ndarray) or hasattr(X, "iloc")) and X.ndim == 2
-
-
-def parts_of_rows(X):
-    """Slices of the rows of X that are small enough to be copied; one at least."""
-    n, d = X.shape
-    numbers = d if not sparse.issparse(X) else -(-X.nnz // max(n, 1))
-    step = max(1, min(_PART_ROWS, _PART_NUMBERS // max(numbers, 1)))
-    for begin in range(0, max(n, 1), step):
-        yield slice(begin, begin + step)
-
-
-@contextmanager
-def said_of_rows(rows):
-    """Say of an error which rows it counts, where they are not the first ones."""
-    try:
-        yield
-    except ValueError as error:
-        if rows.start == 0:
-            raise
-        raise ValueError(f"{error} Row 0 is row {rows.start} of X here.") from None
-
-
-def in_one_dtype(A, B):
-    """Both as C-contiguous arrays of one dtype, the wider of theirs."""
-    dtype = np.result_type(A, B)
-    return np.ascontiguousarray(A, dtype), np.ascontiguousarray(B, dtype)
-
-
-# Between the weights of two rows: kernels have the square of it.
-_WIDEST = 1e6
-
-
-def check_sample_weight(sample_weight, X, is_given):
-    """Weights of the rows as an array; None if all of them are 1.
-
-    ``is_given``: X is a matrix between the rows, of which none can be left out.
-    """
-    if sample_weight is None:
-        return None
-    n = X.shape[0]
-    if np.ma.isMaskedArray(sample_weight):
+    if getattr(transformer, "mode", "distance") != "distance":
         raise ValueError(
-            "sample_weight must not be a masked array, of whose hidden numbers it is "
-            "not known what they mean; got one. Expected 0 for rows that do not count."
+            "neighbors must return distances; expected a transformer with "
+            f"mode='distance', got mode={transformer.mode!r}."
         )
-    weights = np.asarray(sample_weight)
-    # float() would read numbers from text
-    kind, cells = weights.dtype.kind, weights.ravel()
-    is_text = kind == "O" and any(isinstance(cell, str) for cell in cells)
-    if weights.shape != (n,) or kind not in "biufO" or is_text:
-        raise ValueError(
-            f"sample_weight must hold a number for each of the {n} rows of X; got "
-            f"shape {weights.shape} and dtype {weights.dtype}."
-        )
-    weights = _as_floats(weights, "sample_weight", "hold numbers").copy()
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise ValueError(f"sample_weight must be finite and not negative; got {wrong}.")
-    if np.count_nonzero(weights) < 2:
-        raise ValueError(
-            "sample_weight must not be zero for all rows but one; got "
-            f"{np.count_nonzero(weights)} rows of another weight."
-        )
-    positive = weights[weights > 0]
-    low, high = float(positive.min()), float(positive.max())
-    if not 1e-100 < low <= high <= min(1e100, _WIDEST * low):
-        raise ValueError(
-            "sample_weight must be between 1e-100 and 1e100 and differ by a factor of "
-            f"{_WIDEST:.0e} at most, or be 0; got {low:.3g} to {high:.3g}."
-        )
-    if is_given and not weights.all():
-        raise ValueError(
-            "sample_weight must be positive where X is a matrix between the samples; "
-            "got 0. Leave out the row and the column instead."
-        )
-    return None if (weights == 1).all() else weights
 
 
-def check_integer(value, name, least, most=None):
-    """Refuse anything but an integer of at least ``least`` and at most ``most``."""
+def check_representation(representation: Any, n_components: Any) -> None:
+    """Check the name of a representation and the number of whitened components."""
+    check_choice(representation, "representation", ("auto", *REPRESENTATIONS))
+    if n_components is None:
+        return
+    check_integer(n_components, "n_components", 1)
+    # scikit-learn's checks of estimators set it with all else as it is: "auto"
+    if representation not in ("auto", "whiten"):
+        raise ValueError(
+            'n_components is for representation="whiten"; expected None for '
+            f"representation={representation!r}, got {n_components!r}."
+        )
+
+
+def _check_kernel_params(kernel: Any, parameters: Any) -> None:
+    if parameters is None:
+        return
+    if not isinstance(parameters, Mapping):
+        raise ValueError(f"kernel_params must be a dict or None; got {parameters!r}.")
+    if callable(kernel):
+        return
+    allowed = KERNEL_PARAMS[kernel] if kernel in PAIRWISE_KERNELS else ()
+    for name, value in parameters.items():
+        if name not in allowed:
+            expected = ", ".join(map(repr, sorted(allowed))) or "none"
+            raise ValueError(
+                f"kernel_params of kernel={kernel!r} may be {expected}; got {name!r}."
+            )
+        # gamma=None is scikit-learn's default, 1 / n_features
+        if not (name == "gamma" and value is None):
+            least = _MIN_KERNEL_PARAMS.get(name)
+            check_number(value, f"kernel_params[{name!r}]", at_least=least)
+
+
+def check_integer(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """Return an integer of at least ``least`` and at most ``most``."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not is_integer or value < least or (most is not None and value > most):
-        bounded = f"at least {least}" + ("" if most is None else f" and at most {most}")
-        raise ValueError(f"{name} must be an integer of {bounded}; got {value!r}.")
+        bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
+        raise ValueError(f"{name} must be an integer of {bounds}; got {value!r}.")
     return int(value)
 
 
-def check_n_clusters(n_clusters, n_samples):
-    """Refuse anything but an integer between 1 and the number of samples."""
+def check_n_clusters(n_clusters: Any, n_samples: int) -> None:
+    """Check that n_clusters is an integer between 1 and the number of samples."""
     check_integer(n_clusters, "n_clusters", 1)
     if n_clusters > n_samples:
         raise ValueError(
@@ -275,27 +265,52 @@ def check_n_clusters(n_clusters, n_samples):
         )
 
 
-def check_number(value, name, *, above=None, at_least=None, at_most=None):
-    """Refuse anything but a finite real number within the bounds."""
-    bounds = (">", above, gt), (">=", at_least, ge), ("<=", at_most, le)
-    in_use = [bound for bound in bounds if bound[1] is not None]
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """Return a finite real number within the bounds as a float."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     try:
         number = float(value) if is_number else np.nan
     except OverflowError:  # 10**400
         number = np.inf
-    within = all(holds(number, bound) for _, bound, holds in in_use)
-    if not (np.isfinite(number) and within):
-        bounded = " and ".join(f"{sign} {bound}" for sign, bound, _ in in_use)
-        expected = f"a number {bounded}" if bounded else "a finite number"
+    is_valid, bounds = bool(np.isfinite(number)), []
+    for sign, bound, holds in (
+        (">", above, gt),
+        (">=", at_least, ge),
+        ("<=", at_most, le),
+    ):
+        if bound is not None:
+            is_valid = is_valid and holds(number, bound)
+            bounds.append(f"{sign} {bound}")
+    if not is_valid:
+        expected = f"a number {' and '.join(bounds)}" if bounds else "a finite number"
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
     return number
 
 
-def check_random_state(random_state):
-    """The RandomState that ``random_state`` is or seeds."""
+def check_choice(
+    value: Any, name: str, choices: tuple[str, ...], alternative: str = ""
+) -> str:
+    """Return one of ``choices``; ``alternative`` names what else is allowed."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        listed = listed if len(choices) == 1 else f"one of {listed}"
+        other = f"{alternative} or " if alternative else ""
+        raise ValueError(f"{name} must be {other}{listed}; got {value!r}.")
+    return value
+
+
+def check_random_state(random_state: Any) -> np.random.RandomState:
+    """Return the RandomState that ``random_state`` is or seeds."""
     try:
-        return utils.check_random_state(random_state)
+        rng: np.random.RandomState = utils.check_random_state(random_state)
+        return rng
     except ValueError:
         raise ValueError(
             "random_state must be an integer between 0 and 2**32 - 1, a RandomState or "
@@ -303,57 +318,294 @@ def check_random_state(random_state):
         ) from None
 
 
-def largest_coordinate(n_features):
-    """Magnitude of coordinates whose squared distances are ordinary numbers."""
-    return float(_LARGEST / np.sqrt(n_features))
+# Arrays.
+
+# Errors of float() for what is not a number, or too large: 10**400.
+_CONVERSION_ERRORS = (TypeError, ValueError, OverflowError)
+
+# Bandwidths whose squares and inverse squares do not overflow.
+_MIN_BANDWIDTH, _MAX_BANDWIDTH = 1e-150, 1e150
+
+# Largest magnitude and smallest extent of data whose squared distances do not overflow.
+_MAX_MAGNITUDE, _MIN_EXTENT = 1e150, 1e-130
+
+# Range of the largest value of a kernel matrix that is not rescaled.
+_MIN_SCALE, _MAX_SCALE = 1e-100, 1e100
+
+# Largest ratio of two positive sample weights; its square enters the kernel.
+_MAX_WEIGHT_RATIO = 1e6
+
+# Rows of new points in a chunk, and their numbers: 64 MiB. Measured in 2 and 10
+# dimensions, half as many take a tenth longer, twice as many are no faster.
+_CHUNK_ROWS, _CHUNK_NUMBERS = 2**16, 2**23
+
+# Rows and columns of a matrix that are compared at once.
+_TILE = 128
+
+# Number of invalid rows that a message lists.
+_MAX_LISTED = 5
+
+_DISTANCE_HINT = (
+    "Is this a distance matrix D? exp(-D**2 / (2 * b**2)) makes a similarity of it, "
+    "with a bandwidth b such as half the distance of near points."
+)
 
 
-def said_of_coordinates(largest, got):
-    """What is wrong with coordinates beyond the ``largest``."""
+def check_points(
+    X: Any,
+    name: str = "X",
+    *,
+    validate: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Return X as a C-contiguous float32 or float64 matrix of finite numbers.
+
+    ``validate`` is scikit-learn's ``check_array`` or an estimator's ``validate_data``.
+    """
+    check_columns(X, name)
+    if np.ma.is_masked(X):
+        cell = _describe_first(np.argwhere(np.ma.getmaskarray(X)), X)
+        raise ValueError(
+            f"{name} must not have masked cells; got one{cell}; expected finite "
+            "numbers only."
+        )
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("M", "m"):
+        raise ValueError(
+            f"{name} must hold numbers only; got {X.dtype}. Convert times to numbers, "
+            "such as days since the first."
+        )
+    if validate is None:
+        validate = partial(utils.check_array, input_name=name)
+    try:
+        return validate(X, dtype=[np.float64, np.float32], order="C", **options)
+    except _CONVERSION_ERRORS as error:
+        message = _explain_conversion_error(error, X, name)
+        if message is None:
+            raise
+        raise ValueError(message) from None
+
+
+def _explain_conversion_error(error: Exception, X: Any, name: str) -> str | None:
+    """Return a message with the first invalid cell; None: scikit-learn's is as good."""
+    text = str(error)
+    # a missing value of pandas, text, or 10**400
+    is_invalid = "NAType" in text or "could not convert" in text
+    is_invalid |= "float() argument" in text and not hasattr(X, "dtype")
+    if is_invalid or isinstance(error, OverflowError):
+        return f"{name} must hold numbers only; got {_first_invalid(X)}."
+    for word, test in ("NaN", np.isnan), ("infinity", np.isinf):
+        if f"Input {name} contains {word}" in text:
+            try:
+                cell = _describe_first(_find_cells(X, test), X)
+            except (TypeError, ValueError):  # another spelling of a missing value
+                cell = ""
+            return f"Input {name} contains {word}{cell}; expected finite numbers only."
+    if "inhomogeneous" in text:
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                return (
+                    f"{name} must have rows of the same length; got {lengths[0]} cells "
+                    f"at row 0 and {length} at row {row}."
+                )
+        return f"{name} must hold numbers only; got {_first_invalid(X)}."
+    if text.startswith("Complex data"):  # it shows all of them
+        return f"Complex data not supported: {name} must hold real numbers."
+    return None
+
+
+def _find_cells(X: Any, test: Callable[[Any], Any]) -> NDArray[np.integer]:
+    """Return row and column of every cell that passes the test (m, 2), in order."""
+    if not sparse.issparse(X):
+        return np.argwhere(test(_as_numbers(X)))
+    cells = X.tocoo()
+    passes = test(cells.data)
+    places = np.column_stack([cells.row[passes], cells.col[passes]])
+    return places[np.lexsort(places.T[::-1])]
+
+
+def _describe_first(cells: NDArray[np.integer], X: Any) -> str:
+    row, column = cells[0]
+    return f" at row {row}, column {column_name(X, column)} ({len(cells)} in all)"
+
+
+def _first_invalid(X: Any) -> str:
+    for place, cell in np.ndenumerate(np.asarray(X, dtype=object)):
+        try:
+            float(cell)
+        except _CONVERSION_ERRORS:
+            where = ", ".join(map("{} {}".format, ("row", "column", "layer"), place))
+            return f"{cell!r} at {where}" if where else repr(cell)
+    return "cells of unequal shape"
+
+
+def as_floats(values: ArrayLike, name: str, expected: str) -> Array:
+    """Return a C-contiguous float64 array; ``expected`` says what it must hold."""
+    try:
+        return np.asarray(values, dtype=np.float64, order="C")
+    except _CONVERSION_ERRORS:
+        got = _first_invalid(values)
+        raise ValueError(f"{name} must {expected}; got {got}.") from None
+
+
+def as_common_dtype(A: ArrayLike, B: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return both as C-contiguous arrays of the wider dtype."""
+    dtype = np.result_type(A, B)
+    return np.ascontiguousarray(A, dtype), np.ascontiguousarray(B, dtype)
+
+
+def normalize_rows(X: Matrix) -> Matrix:
+    """Scale the rows of a checked X to unit length; refuse rows of zeros."""
+    largest = abs(X).max(axis=1)
+    if sparse.issparse(X):
+        largest = largest.toarray().ravel()
+    zeros = np.flatnonzero(largest == 0)
+    if len(zeros):
+        listed = ", ".join(map(str, zeros[:_MAX_LISTED]))
+        more = ", ..." if len(zeros) > _MAX_LISTED else ""
+        raise ValueError(
+            'metric="cosine" needs rows that have a direction; got zeros only in row'
+            f"{'' if len(zeros) == 1 else 's'} {listed}{more} ({len(zeros)} in all, "
+            "counted from 0). Remove such rows: they belong to no cluster. Or fit with "
+            'metric="euclidean".'
+        )
+    # in two steps, so that no square overflows
+    scaled = _divide_rows(X, largest)
+    squares = (abs(scaled) ** 2).sum(axis=1, dtype=np.float64)
+    unit: Matrix = _divide_rows(scaled, np.sqrt(squares).astype(X.dtype))
+    return unit
+
+
+def _divide_rows(X: Any, divisors: NDArray[Any]) -> Any:
+    if not sparse.issparse(X):
+        return X / divisors[:, np.newaxis]
+    values = X.data / np.repeat(divisors, np.diff(X.indptr))
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+
+
+def supports_row_slicing(X: Any) -> bool:
+    """Whether X[rows] can be had, and checked, without the other rows."""
+    if sparse.issparse(X):
+        return bool(X.ndim == 2 and X.format == "csr")
+    return (isinstance(X, np.ndarray) or hasattr(X, "iloc")) and X.ndim == 2
+
+
+def iter_row_chunks(X: Any) -> Iterator[slice]:
+    """Yield slices of the rows of X that are small enough to copy; at least one."""
+    n, d = X.shape
+    per_row = d if not sparse.issparse(X) else -(-X.nnz // max(n, 1))
+    step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(per_row, 1)))
+    for begin in range(0, max(n, 1), step):
+        yield slice(begin, begin + step)
+
+
+@contextmanager
+def offset_row_numbers(rows: slice) -> Iterator[None]:
+    """Say in an error to which row its row numbers are relative."""
+    try:
+        yield
+    except ValueError as error:
+        if rows.start == 0:
+            raise
+        offset = f"(Row numbers are relative to row {rows.start} of X.)"
+        raise ValueError(f"{error} {offset}") from None
+
+
+def check_sample_weight(
+    sample_weight: ArrayLike | None, X: Any, is_pairwise: bool
+) -> Array | None:
+    """Return the weights of the rows (n,); None if all of them are 1.
+
+    ``is_pairwise``: X is a matrix between the rows, none of which can be left out.
+    """
+    if sample_weight is None:
+        return None
+    n = X.shape[0]
+    if np.ma.isMaskedArray(sample_weight):
+        raise ValueError(
+            "`sample_weight` must not be a masked array. Set the weight of rows that "
+            "do not count to 0."
+        )
+    values = np.asarray(sample_weight)
+    # float() would read numbers from text
+    kind = values.dtype.kind
+    is_text = kind == "O" and any(isinstance(cell, str) for cell in values.ravel())
+    if values.shape != (n,) or kind not in "biufO" or is_text:
+        raise ValueError(
+            f"`sample_weight` must hold a number for each of the {n} rows of X; got "
+            f"shape {values.shape} and dtype {values.dtype}."
+        )
+    weights = as_floats(values, "`sample_weight`", "hold numbers").copy()
+    is_valid = np.isfinite(weights) & (weights >= 0)
+    if not is_valid.all():
+        wrong = weights[~is_valid][0]
+        raise ValueError(
+            f"`sample_weight` must be finite and not negative; got {wrong}."
+        )
+    positive = weights[weights > 0]
+    if len(positive) < 2:
+        raise ValueError(
+            "`sample_weight` must be positive for at least two rows; got "
+            f"{len(positive)}, and zero for all others."
+        )
+    low, high = float(positive.min()), float(positive.max())
+    if not 1e-100 < low <= high <= min(1e100, _MAX_WEIGHT_RATIO * low):
+        raise ValueError(
+            "`sample_weight` must be between 1e-100 and 1e100 and differ by a factor "
+            f"of {_MAX_WEIGHT_RATIO:.0e} at most, or be 0; got {low:.3g} to "
+            f"{high:.3g}."
+        )
+    if is_pairwise and not weights.all():
+        raise ValueError(
+            "`sample_weight` must be positive where X is a matrix between the samples; "
+            "got 0. Remove the row and the column instead."
+        )
+    return None if (weights == 1).all() else weights
+
+
+def check_n_rows(n: int) -> int:
+    """Return n; refuse more rows than 32-bit indices of points can address."""
+    if n >= 2**31:
+        raise ValueError(
+            f"X must have fewer than 2**31 rows; got {n:,}. Use BlockCDSK for more."
+        )
+    return n
+
+
+def max_coordinate(n_features: int) -> float:
+    """Return the magnitude of coordinates whose squared distances do not overflow."""
+    return float(_MAX_MAGNITUDE / np.sqrt(n_features))
+
+
+def coordinate_message(limit: float, got: str) -> str:
+    """Return the message for coordinates beyond ``max_coordinate``."""
     return (
-        f"X must hold coordinates of magnitude {largest:.1e} at most, so that squared "
-        f"distances are ordinary numbers; got {got}. Expected data in another unit."
+        f"X must hold coordinates of magnitude {limit:.1e} at most, so that squared "
+        f"distances do not overflow; got {got}. Use another unit."
     )
 
 
-def check_extent(X):
-    """Refuse data whose squared distances are no ordinary numbers."""
-    largest = largest_coordinate(X.shape[1])
-    size = max(float(X.max()), -float(X.min()))
-    if size > largest:
-        raise ValueError(said_of_coordinates(largest, f"{size:.1e}"))
+def check_extent(X: Any) -> None:
+    """Refuse data whose squared distances overflow or underflow."""
+    limit = max_coordinate(X.shape[1])
+    largest = max(float(X.max()), -float(X.min()))
+    if largest > limit:
+        raise ValueError(coordinate_message(limit, f"{largest:.1e}"))
     if sparse.issparse(X):
         extent = float((X.max(axis=0) - X.min(axis=0)).max())
     else:
         extent = float(np.ptp(X, axis=0).max())
-    if 0 < extent < _SMALLEST:
+    if 0 < extent < _MIN_EXTENT:
         raise ValueError(
-            f"X must vary by {_SMALLEST:.0e} at least, so that squared distances are "
-            f"ordinary numbers; got a largest extent of {extent:.1e}. Expected data in "
-            "another unit."
+            f"X must vary by {_MIN_EXTENT:.0e} at least, so that squared distances do "
+            f"not underflow; got a largest extent of {extent:.1e}. Use another unit."
         )
 
 
-def check_choice(value, name, choices, or_else=""):
-    """Refuse anything but one of ``choices``; ``or_else`` names what else there is."""
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be {or_else}one of {listed}; got {value!r}.")
-    return value
-
-
-def _as_floats(values, name, wanted):
-    try:
-        return np.asarray(values, dtype=np.float64, order="C")
-    except _NO_FLOAT:
-        got = _first_text(values)
-        raise ValueError(f"{name} must {wanted}; got {got}.") from None
-
-
-def check_bandwidth(bandwidth, n, name="bandwidth"):
-    """Return one positive bandwidth per point as a float64 array of shape (n,)."""
-    wanted = f"be a positive number or an array of {n} positive numbers"
-    values = _as_floats(bandwidth, name, wanted)
+def check_bandwidth(bandwidth: Any, n: int, name: str = "bandwidth") -> Array:
+    """Return one positive bandwidth per point (n,)."""
+    expected = f"be a positive number or an array of {n} positive numbers"
+    values = as_floats(bandwidth, name, expected)
     if values.ndim == 0:
         values = np.full(n, values)
     if values.shape != (n,):
@@ -361,129 +613,127 @@ def check_bandwidth(bandwidth, n, name="bandwidth"):
             f"{name} must be one number or an array of shape ({n},), one bandwidth per "
             f"point; got shape {values.shape}."
         )
-    wrong = ~((values >= _SMALLEST_BANDWIDTH) & (values <= _LARGEST_BANDWIDTH))
+    wrong = ~((values >= _MIN_BANDWIDTH) & (values <= _MAX_BANDWIDTH))
     if wrong.any():
         raise ValueError(
-            f"{name} must be positive and finite (between {_SMALLEST_BANDWIDTH:g} and "
-            f"{_LARGEST_BANDWIDTH:g}); got {float(values[wrong][0])!r}."
+            f"{name} must be positive and finite (between {_MIN_BANDWIDTH:g} and "
+            f"{_MAX_BANDWIDTH:g}); got {float(values[wrong][0])!r}."
         )
     return np.ascontiguousarray(values)
 
 
-def check_simplex_point(values, n, upper, name):
-    """Return values as a new float64 array: n of them in [0, upper] with sum 1."""
-    values = _as_floats(values, name, "hold numbers")
-    if values.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},); got shape {values.shape}.")
-    inside = (values >= 0) & (values <= upper * (1 + 1e-9))
+def check_simplex_point(values: ArrayLike, n: int, upper: float, name: str) -> Array:
+    """Return a new array (n,) of values in [0, upper] with sum 1."""
+    point = as_floats(values, name, "hold numbers")
+    if point.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},); got shape {point.shape}.")
+    inside = (point >= 0) & (point <= upper * (1 + 1e-9))
     if not inside.all():
         raise ValueError(
             f"{name} must lie between 0 and the upper bound {upper:.6g}; got "
-            f"{float(values[~inside][0])!r}."
+            f"{float(point[~inside][0])!r}."
         )
-    if abs(values.sum() - 1.0) > 1e-6:
-        raise ValueError(f"{name} must sum to 1; got the sum {values.sum():.9g}.")
-    return np.minimum(values, upper)
+    if abs(point.sum() - 1.0) > 1e-6:
+        raise ValueError(f"{name} must sum to 1; got the sum {point.sum():.9g}.")
+    return np.minimum(point, upper)
 
 
-def check_symmetric_matrix(M, name):
-    """Return M as C-contiguous float32 or float64: finite, square and symmetric."""
-    given, M = M, check_points(M, name, ensure_all_finite=False)
+def check_symmetric_matrix(matrix: Any, name: str) -> NDArray[Any]:
+    """Return a finite, square and symmetric matrix as C-contiguous float32 or 64."""
+    M: NDArray[Any] = check_points(matrix, name, ensure_all_finite=False)
     n = len(M)
     if M.shape == (n, n):
         # one compiled pass for what nearly always holds
         largest, difference = asymmetry(M, resolve_n_threads(None))
-        if difference <= _tolerance(M.dtype, largest) < np.inf:
+        if difference <= _symmetry_tolerance(M.dtype, largest) < np.inf:
             return M
-    M = check_points(given, name)
+    M = check_points(matrix, name)
     if M.shape != (n, n):
         raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
-    tolerance = _tolerance(M.dtype, max(float(M.max()), -float(M.min())))
+    tolerance = _symmetry_tolerance(M.dtype, max(float(M.max()), -float(M.min())))
     # tiles: two of them fit a cache, and no second n x n array is made
     for i, j in combinations_with_replacement(range(0, n, _TILE), 2):
         rows, columns = slice(i, i + _TILE), slice(j, j + _TILE)
-        difference = np.abs(M[rows, columns] - M[columns, rows].T)
-        if difference.max() > tolerance:
-            worst = np.unravel_index(np.argmax(difference), difference.shape)
-            i, j = i + worst[0], j + worst[1]
-            raise ValueError(
-                f"{name} must be symmetric; got {float(M[i, j])!r} at ({i}, {j}) and "
-                f"{float(M[j, i])!r} at ({j}, {i})."
-            )
+        differences = np.abs(M[rows, columns] - M[columns, rows].T)
+        if differences.max() > tolerance:
+            worst = np.unravel_index(np.argmax(differences), differences.shape)
+            raise _asymmetry_error(M, i + int(worst[0]), j + int(worst[1]), name)
     return M
 
 
-def check_symmetric_sparse(M, name):
-    """Return a sparse M as a new float64 CSR array with sorted columns, each once."""
-    if M.ndim != 2 or M.shape[0] != M.shape[1]:
-        raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
-    if M.shape[0] == 0:
-        raise ValueError(f"{name} must have a row at least; got shape {M.shape}.")
-    if M.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers; got the dtype {M.dtype}.")
-    eps = np.finfo(M.dtype if M.dtype.kind == "f" else np.float64).eps
-    M = sparse.csr_array(M, dtype=np.float64, copy=True)
+def check_symmetric_sparse(matrix: Any, name: str) -> sparse.csr_array:
+    """Return a sparse matrix as a new float64 CSR array with sorted, unique columns."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} must be a square matrix; got shape {matrix.shape}.")
+    if matrix.shape[0] == 0:
+        raise ValueError(
+            f"{name} must have at least one row; got shape {matrix.shape}."
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers; got dtype {matrix.dtype}.")
+    dtype = matrix.dtype if matrix.dtype.kind == "f" else np.dtype(np.float64)
+    M = sparse.csr_array(matrix, dtype=np.float64, copy=True)
     M.sum_duplicates()
     if not np.isfinite(M.data).all():
         raise ValueError(f"{name} must hold finite numbers; got NaN or infinity.")
     difference = abs(M - M.T).tocoo()
-    if difference.nnz and difference.data.max() > 1e3 * eps * np.abs(M.data).max():
+    if difference.nnz:
         worst = np.argmax(difference.data)
-        i, j = int(difference.row[worst]), int(difference.col[worst])
-        raise ValueError(
-            f"{name} must be symmetric; got {float(M[i, j])!r} at ({i}, {j}) and "
-            f"{float(M[j, i])!r} at ({j}, {i})."
-        )
+        largest = float(np.abs(M.data).max())
+        if difference.data[worst] > _symmetry_tolerance(dtype, largest):
+            i, j = int(difference.row[worst]), int(difference.col[worst])
+            raise _asymmetry_error(M, i, j, name)
     return M
 
 
-def _tolerance(dtype, largest):
-    """What rounding leaves of a user's own symmetrisation."""
-    return 1e3 * np.finfo(dtype).eps * largest
+def _symmetry_tolerance(dtype: np.dtype[Any], largest: float) -> float:
+    """Return the rounding error of a user's own symmetrization."""
+    return float(1e3 * np.finfo(dtype).eps * largest)
 
 
-def check_kernel_matrix(K, name="K"):
-    """Return K checked as a kernel matrix: symmetric, non-negative, diagonal > 0."""
-    K = check_symmetric_matrix(K, name)
+def _asymmetry_error(M: Any, i: int, j: int, name: str) -> ValueError:
+    return ValueError(
+        f"{name} must be symmetric; got {float(M[i, j])!r} at ({i}, {j}) and "
+        f"{float(M[j, i])!r} at ({j}, {i})."
+    )
+
+
+def check_kernel_matrix(matrix: Any, name: str = "K") -> NDArray[Any]:
+    """Return a kernel matrix: symmetric, non-negative, with a positive diagonal."""
+    K = check_symmetric_matrix(matrix, name)
     check_kernel_values(K, name)
     diagonal = np.diagonal(K)
     if not (diagonal > 0).all():
         i = int(np.argmin(diagonal))
         raise ValueError(
             f"{name} must have a positive diagonal; got {float(diagonal[i])!r} at row "
-            f"{i}. {_IS_IT_A_DISTANCE}"
+            f"{i}. {_DISTANCE_HINT}"
         )
     return K
 
 
-_IS_IT_A_DISTANCE = (
-    "Is this a distance matrix D? exp(-D**2 / (2 * b**2)) makes a similarity of it, "
-    "with a bandwidth b such as half the distance of near points."
-)
+def rescale_kernel_matrix(matrix: Any, name: str) -> NDArray[Any]:
+    """Return a checked kernel matrix, rescaled if its unit is extreme.
 
-
-def ordinary_kernel_matrix(K, name):
-    """K checked as a kernel matrix for a fit, and scaled if its unit is extreme.
-
-    A fit does not depend on the unit of K, as long as squares and sums are ordinary
-    numbers. A matrix in which points are least similar to themselves is warned of.
+    A fit does not depend on the unit of K, as long as squares and sums do not overflow.
     """
-    K = check_kernel_matrix(K, name)
+    K = check_kernel_matrix(matrix, name)
     largest = float(K.max())
     least = K.min(axis=1)
     if (np.diagonal(K) <= least).all() and least.min() < largest:
         warn(
             f"{name} has its smallest values on the diagonal: no point is as similar "
-            f"to itself as to any other. {_IS_IT_A_DISTANCE}",
+            f"to itself as to any other. {_DISTANCE_HINT}",
             UserWarning,
         )
-    if _SMALLEST_UNIT <= largest <= _LARGEST_UNIT:
+    if _MIN_SCALE <= largest <= _MAX_SCALE:
         return K
     # by a power of two, which rounds nothing, to a largest value between 1 and 2
-    return np.ldexp(K, 1 - np.frexp(largest)[1])
+    scaled: NDArray[Any] = np.ldexp(K, 1 - np.frexp(largest)[1])
+    return scaled
 
 
-def check_kernel_values(K, name):
+def check_kernel_values(K: Any, name: str) -> None:
     """Refuse negative and non-finite kernel values."""
     least, most = float(K.min()), float(K.max())
     if not (np.isfinite(least) and np.isfinite(most)):
@@ -495,3 +745,117 @@ def check_kernel_values(K, name):
             f"{i}, column {j}. A similarity with values in [a, b] may be used as "
             "(k - a) / (b - a), with the same a and b for new points."
         )
+
+
+# Data frames of pandas and polars. Neither library is imported: a frame knows the types
+# of its columns.
+
+_COLUMN_HINTS = {
+    "text": "Leave it out, convert numbers that were read as text, or encode it, as "
+    "sklearn.preprocessing.OneHotEncoder does.",
+    "categories": "Leave it out, or encode it, as sklearn.preprocessing.OneHotEncoder "
+    "does.",
+    "times": "Leave it out, or convert it to numbers, such as days since the first.",
+    "no numbers": "Leave it out, or convert it to numbers.",
+}
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X has named columns, each of a type."""
+    return hasattr(X, "to_numpy") and hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def check_columns(X: Any, name: str) -> None:
+    """Refuse a frame with a column of anything but numbers or truth values."""
+    if hasattr(X, "collect") and not is_frame(X):
+        raise ValueError(
+            f"{name} must hold data; got a {type(X).__name__} that is not computed. "
+            f"Expected {name}.collect()."
+        )
+    if not is_frame(X):
+        return
+    first: dict[object, int] = {}
+    for j, column in enumerate(X.columns):
+        if first.setdefault(column, j) != j:
+            raise ValueError(
+                f"{name} must have columns of different names; got {column!r} for "
+                f"columns {first[column]} and {j}, counted from 0."
+            )
+    for j, dtype in enumerate(X.dtypes):
+        kind, row = _column_kind(dtype), 0
+        if kind == "numbers":
+            continue
+        cells = column_cells(X, j)
+        if kind in ("text", "objects"):
+            invalid = (i for i, cell in enumerate(cells) if not _is_number(cell))
+            row = next(invalid, -1)
+            if row < 0:  # objects may well be numbers
+                continue
+        if kind == "objects":
+            kind = "text" if isinstance(cells[row], str) else "no numbers"
+        cell = f" ({cells[row]!r} at row {row})" if row < X.shape[0] else ""
+        raise ValueError(
+            f"{name} must hold numbers only; got {kind} in column "
+            f"{X.columns[j]!r}{cell}. {_COLUMN_HINTS[kind]}"
+        )
+
+
+def _as_numbers(X: Any) -> Array:
+    """Return X as float64, with NaN for missing values."""
+    if is_frame(X) and hasattr(X, "iloc"):
+        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(X, dtype=np.float64)
+
+
+def frame_index(X: Any) -> Any:
+    """Return the index of a pandas frame; None if it only counts the rows."""
+    if not (is_frame(X) and hasattr(X, "iloc")):
+        return None
+    index = X.index
+    is_range = type(index).__name__ == "RangeIndex"
+    return None if is_range and (index.start, index.step) == (0, 1) else index
+
+
+def column_name(X: Any, j: int) -> str:
+    """Return the name of a column in quotes, or its number."""
+    names = X.columns if is_frame(X) else getattr(X, "column_names", None)
+    return str(j) if names is None else repr(names[j])
+
+
+def column_cells(X: Any, j: int) -> list[Any]:
+    """Return the cells of a column of a frame."""
+    column = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)
+    return list(column.to_list())
+
+
+def _column_kind(dtype: Any) -> str:
+    """Return what a column of this type holds: a key of the hints, numbers, objects."""
+    if hasattr(dtype, "is_numeric"):  # polars
+        name = str(dtype)
+        if dtype.is_numeric() or name == "Boolean":
+            return "numbers"
+        if dtype.is_temporal():
+            return "times"
+        if name.startswith(("Categorical", "Enum")):
+            return "categories"
+        return "text" if name == "String" else "no numbers"
+    if dtype.kind in "biufc":
+        return "numbers"
+    if dtype.kind in "Mm":
+        return "times"
+    if hasattr(dtype, "categories"):
+        return "categories"
+    return "objects" if dtype == np.dtype(object) else "text"
+
+
+def _is_number(cell: Any) -> bool:
+    has_value = not isinstance(cell, str) and hasattr(cell, "__float__")
+    return has_value or is_missing(cell)
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT, NA or masked."""
+    if cell is None or cell is np.ma.masked or type(cell).__name__ == "NAType":
+        return True
+    differs = cell != cell  # no other value differs from itself
+    return isinstance(differs, bool | np.bool_) and bool(differs)

@@ -9,8 +9,8 @@ from cdsk import gaussian_gram
 
 from .private import (
     DenseKernel,
-    NeighbourGraph,
-    Neighbours,
+    NeighborGraph,
+    Neighbors,
     WeightProblem,
     spectral_step,
 )
@@ -34,7 +34,7 @@ def digits():
 
 
 def bandwidth(X):
-    """``bandwidth="neighbour"`` of up to 2000 points: a number any kernel can take."""
+    """``bandwidth="neighbor"`` of up to 2000 points: a number any kernel can take."""
     distances, _ = NearestNeighbors(n_neighbors=7).fit(X[:2000]).kneighbors()
     return 0.5 * float(distances[:, -1].mean())
 
@@ -64,13 +64,13 @@ def weight_problem(kernel):
 
 
 def sparse_weight_problem(n):
-    """A weight step on the neighbour graph of blobs in the plane.
+    """A weight step on the neighbor graph of blobs in the plane.
 
     The embedding is that of their labels, blurred: no spectral step for 10^6 points.
     """
     X, y = make_blobs(n, 2, centers=CLUSTERS, random_state=0)
-    neighbours = Neighbours(X, 20)
-    kernel = NeighbourGraph(neighbours).kernel(0.7 * neighbours.scales, 1)
+    neighbors = Neighbors(X, 20)
+    kernel = NeighborGraph(neighbors).kernel(0.7 * neighbors.scales, 1)
     vectors = np.equal.outer(np.arange(CLUSTERS), y).astype(np.float64)
     vectors += 0.3 * np.random.default_rng(0).normal(size=vectors.shape)
     vectors /= np.linalg.norm(vectors, axis=0)

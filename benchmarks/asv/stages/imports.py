@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Import in a fresh interpreter; ``cdsk._estimator`` is what CDSK needs."""
+"""Import in a fresh interpreter; ``cdsk._cdsk`` is what CDSK needs."""
 
 import subprocess
 import sys
 
 
 class Import:
-    params = (["cdsk", "cdsk._estimator", "sklearn.cluster"],)
+    params = (["cdsk", "cdsk._cdsk", "sklearn.cluster"],)
     param_names = ("module",)
 
     def timeraw_import(self, module):

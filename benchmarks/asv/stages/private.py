@@ -4,19 +4,18 @@
 All of them are named here and nowhere else, so that a renaming has one place to mend.
 """
 
+from cdsk import _eigensolvers as eigen
 from cdsk._kernel import simd_level
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.neighbours import Neighbours
-from cdsk._kernels.sparse import NeighbourGraph
-from cdsk._steps import eigen
-from cdsk._steps.embedding import spectral_step
-from cdsk._steps.labels import assign_labels
-from cdsk._steps.weights import WeightProblem
+from cdsk._neighbors import Neighbors
+from cdsk._operators.dense import DenseKernel
+from cdsk._operators.sparse import NeighborGraph
+from cdsk._qp import WeightProblem
+from cdsk._spectral import assign_labels, spectral_step
 
 __all__ = [
     "DenseKernel",
-    "NeighbourGraph",
-    "Neighbours",
+    "NeighborGraph",
+    "Neighbors",
     "WeightProblem",
     "assign_labels",
     "eigen",

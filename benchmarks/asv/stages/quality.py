@@ -37,8 +37,8 @@ def log_votes_error(log_votes, rows, A, B, labels, bandwidth):
     return float(np.abs(np.log(votes / len(B)) - log_votes[rows]).max())
 
 
-def missed_neighbours(X, indices, distances):
-    """Points nearer than the last neighbour and not among them, of 50 points or so."""
+def missed_neighbors(X, indices, distances):
+    """Points nearer than the last neighbor and not among them, of 50 points or so."""
     missed = 0
     for i in range(0, len(X), max(len(X) // 50, 1)):
         exact = np.linalg.norm(X - X[i], axis=1)
@@ -57,7 +57,7 @@ def relative_gap(Q, q, alpha, upper):
 
 
 def residual(K, vectors):
-    """Largest norm of Av - theta v for the rows v, A the normalised similarity K.
+    """Largest norm of Av - theta v for the rows v, A the normalized similarity K.
 
     Uniform weights, hence S is a multiple of K; its diagonal is left out.
     """

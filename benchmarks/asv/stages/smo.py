@@ -42,7 +42,7 @@ class WeightStep:
 
 
 class SparseWeightStep:
-    """Rows of a neighbour graph; a step should cost the same for any n."""
+    """Rows of a neighbor graph; a step should cost the same for any n."""
 
     timeout = 600
     params = ([10_000, 100_000, 1_000_000],)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Choose a bandwidth by hold-out, all candidates at once on C++ threads.
+"""Select a bandwidth by hold-out, one C++ thread per candidate.
 
 Build and run it with cdsk, meson and a C++ compiler installed:
 
@@ -14,8 +14,8 @@ BANDWIDTHS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 LAM = 0.3
 
 
-def data(n, seed):
-    """Two moons with much noise, sorted by label, and where each class begins."""
+def make_data(n, seed):
+    """Return noisy moons sorted by label, the labels, and the class offsets."""
     X, y = make_moons(n, noise=0.25, random_state=seed)
     order = np.argsort(y, kind="stable")
     y = y[order].astype(np.intp)
@@ -23,9 +23,9 @@ def data(n, seed):
 
 
 def scores():
-    """(accuracy, number of support points, KKT gap, status) for each bandwidth."""
-    train, _, offsets = data(500, 0)
-    test, truth, _ = data(1000, 1)
+    """Return (accuracy, n_support, KKT gap, status) for each bandwidth."""
+    train, _, offsets = make_data(500, 0)
+    test, truth, _ = make_data(1000, 1)
     return holdout.scores(train, offsets, test, truth, BANDWIDTHS, LAM)
 
 

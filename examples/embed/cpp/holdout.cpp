@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Python module: scores bandwidths of a weighted kernel classifier by hold-out, one C++
-// thread per bandwidth and none of them holding the GIL.
+// thread per bandwidth, without the GIL.
 //
 // For each bandwidth: the Gram matrix K of the training points, their weights a from
 //
-//     minimise q'a + n lam a'(K o G)a,    sum(a) = 1,  0 <= a_i <= 1 / (n lam)
+//     minimize q'a + n lam a'(K o G)a,    sum(a) = 1,  0 <= a_i <= 1 / (n lam)
 //
-// with G_ij = 1[y_i = y_j] and q_i = sum_j K_ij (1 - 2 G_ij), and the share of test points
-// whose largest vote, log sum_{i: y_i = y} a_i K(x, x_i), is that of their label.
+// with G_ij = 1[y_i = y_j] and q_i = sum_j K_ij (1 - 2 G_ij), and the accuracy on the test
+// points, whose label y maximizes the vote log sum_{i: y_i = y} a_i K(x, x_i).
 #include <Python.h>
 #include <cdsk.h>
 
@@ -33,15 +33,15 @@ struct Score {
     int status = 0;
 };
 
-// n lam K o G, made a row at a time.
-struct LabelledKernel {
+// n lam K o G, computed row by row.
+struct LabeledKernel {
     const Data &data;
     const std::vector<double> &K;
     double scale;
 
     static const double *row(void *user, Index i, double *scratch)
     {
-        const auto &[data, K, scale] = *static_cast<const LabelledKernel *>(user);
+        const auto &[data, K, scale] = *static_cast<const LabeledKernel *>(user);
         const Index *end = std::upper_bound(data.offsets, data.offsets + data.n_classes, i);
         std::fill(scratch, scratch + data.n, 0.0);
         for (Index j = end[-1]; j < end[0]; j++)
@@ -64,10 +64,10 @@ int solve_weights(const Data &data, double bandwidth, double lam,
                 const bool same = data.offsets[y] <= j && j < data.offsets[y + 1];
                 q[i] += same ? -K[i * n + j] : K[i * n + j];
             }
-    LabelledKernel Q{data, K, n * lam};
+    LabeledKernel Q{data, K, n * lam};
     Index n_iter;
     alpha.assign(n, 1.0 / n);
-    return cdsk_solve_qp(n, LabelledKernel::row, &Q, diagonal.data(), q.data(),
+    return cdsk_solve_qp(n, LabeledKernel::row, &Q, diagonal.data(), q.data(),
                          1.0 / (n * lam), 1e-6, 1000 * n, alpha.data(), gradient.data(),
                          work.data(), &gap, &n_iter);
 }
@@ -120,7 +120,7 @@ std::vector<Score> score_all(const Data &data, const std::vector<double> &bandwi
     return results;
 }
 
-// Contiguous float64 and intp arrays; demo.py sees to that.
+// Arguments are contiguous float64 and intp arrays, as demo.py passes them.
 PyObject *scores(PyObject *, PyObject *args)
 {
     Py_buffer train, offsets, test, truth, bandwidths;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Learn from 600 labelled points, then classify a stream of batches.
+"""Learn from 600 labeled points, then classify a stream of batches.
 
 Build and run it with cdsk, meson and Cython installed:
 
@@ -14,7 +14,7 @@ BANDWIDTH = 0.2
 
 
 def batches(n_batches=20, size=200):
-    """Two moons with noise, a batch at a time."""
+    """Yield batches of noisy moons."""
     for seed in range(1, n_batches + 1):
         yield make_moons(size, noise=0.15, random_state=seed)
 
@@ -22,6 +22,6 @@ def batches(n_batches=20, size=200):
 if __name__ == "__main__":
     X, y = make_moons(600, noise=0.15, random_state=0)
     model = StreamClassifier(X, y, BANDWIDTH)
-    right = [np.mean(model.classify(batch) == truth) for batch, truth in batches()]
-    print(f"{np.count_nonzero(model.weights)} of {len(X)} points carry weight")
-    print(f"accuracy {np.mean(right):.3f} over {len(right)} batches")
+    accuracy = [np.mean(model.classify(batch) == truth) for batch, truth in batches()]
+    print(f"{np.count_nonzero(model.weights)} of {len(X)} points have positive weight")
+    print(f"accuracy {np.mean(accuracy):.3f} over {len(accuracy)} batches")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A classifier for streams of batches that stays compiled from data to labels.
 
-    fit       minimise q'a + n lam a'(K o G)a,  sum(a) = 1,  0 <= a_i <= 1 / (n lam)
+    fit       minimize q'a + n lam a'(K o G)a,  sum(a) = 1,  0 <= a_i <= 1 / (n lam)
               with G_ij = 1[y_i = y_j] and q_i = sum_j K_ij (1 - 2 G_ij): the weight
               step of CDSK for known labels
     classify  argmax_y of log sum_{i: y_i = y} a_i K(x, x_i)
@@ -20,7 +20,7 @@ from cdsk cimport (
 )
 
 
-cdef struct labelled_kernel:
+cdef struct labeled_kernel:
     const double* K               # (n, n)
     const Py_ssize_t* labels      # (n,)
     const Py_ssize_t* offsets     # class y is offsets[y] ... offsets[y + 1] - 1
@@ -28,11 +28,11 @@ cdef struct labelled_kernel:
     double scale
 
 
-cdef const double* labelled_row(
+cdef const double* labeled_row(
     void* user, Py_ssize_t i, double* scratch
 ) noexcept nogil:
     """Row i of scale * K o G."""
-    cdef labelled_kernel* Q = <labelled_kernel*> user
+    cdef labeled_kernel* Q = <labeled_kernel*> user
     cdef Py_ssize_t j
     for j in range(Q.n):
         scratch[j] = 0.0
@@ -54,7 +54,7 @@ cdef int fit(
     double* alpha,                # (n,) out
     double* gap, Py_ssize_t* n_iter,
 ) noexcept nogil:
-    cdef labelled_kernel Q
+    cdef labeled_kernel Q
     cdef double* sums = members + n_classes * n
     cdef double* diagonal = vectors
     cdef double* q = vectors + n
@@ -75,13 +75,13 @@ cdef int fit(
         diagonal[i] = Q.scale
         alpha[i] = 1.0 / n
     return cdsk_solve_qp(
-        n, labelled_row, &Q, diagonal, q, 1.0 / (n * lam), tol, 1000 * n,
+        n, labeled_row, &Q, diagonal, q, 1.0 / (n * lam), tol, 1000 * n,
         alpha, vectors + 2 * n, work, gap, n_iter,
     )
 
 
 cdef class StreamClassifier:
-    """Weights of labelled points, learned once, and their votes on batches.
+    """Weights of labeled points, learned once, and their votes on batches.
 
     labels are 0 ... n_classes - 1. tol is the KKT gap to reach.
     """

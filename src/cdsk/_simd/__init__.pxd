@@ -52,7 +52,7 @@ cdef extern from "_simd/simd.h" nogil:
             double scale, Py_ssize_t c, Py_ssize_t n, double* out,
         ) noexcept nogil
         void single_tile(
-            const double* a, const double* centre, double scale, Py_ssize_t d,
+            const double* a, const double* center, double scale, Py_ssize_t d,
             float* out, double* norms,
         ) noexcept nogil
         Py_ssize_t points_near_box(
@@ -61,7 +61,7 @@ cdef extern from "_simd/simd.h" nogil:
         ) noexcept nogil
         void near_pairs(
             const float* a, const float* b, Py_ssize_t d, const float* shift,
-            const float* least, const float* of_a, const float* of_b,
+            const float* least, const float* bound_a, const float* bound_b,
             const int32_t* rows, Py_ssize_t n_rows, uint64_t* near,
         ) noexcept nogil
         double squared_distance_f64(
@@ -72,15 +72,15 @@ cdef extern from "_simd/simd.h" nogil:
         ) noexcept nogil
         double box_distance(
             const double* low_a, const double* high_a,
-            const double* low_b, const double* high_b, Py_ssize_t d, double* centres,
+            const double* low_b, const double* high_b, Py_ssize_t d, double* centers,
         ) noexcept nogil
         Py_ssize_t smo_partner(
-            const double* g, const double* give, const double* diag, const double* q,
-            double g_j, double diag_j, double floor, Py_ssize_t n,
+            const double* g, const double* can_decrease, const double* diag,
+            const double* q, double g_j, double diag_j, double floor, Py_ssize_t n,
         ) noexcept nogil
         Py_ssize_t smo_update(
             double* g, const double* q_j, const double* q_i, double step,
-            const double* take, const double* give, Py_ssize_t n,
+            const double* can_increase, const double* can_decrease, Py_ssize_t n,
             double* low, double* high,
         ) noexcept nogil
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Chooses among the tables that meson compiled: CDSK_HAVE_V3 and CDSK_HAVE_V4 say which.
- * Asked once per extension module, at import.
+ * Called once per extension module, at import.
  */
 #include "simd.h"
 

@@ -2,8 +2,8 @@
  *
  * Compiled once per instruction set with CDSK_LEVEL = base, v3 or v4; see simd.h.
  *
- * Written with the vector extension of gcc and clang, so that registers hold what is
- * meant to be in registers whatever the auto-vectoriser thinks of it.
+ * Written with the vector extension of gcc and clang, so that sums stay in registers
+ * whatever the auto-vectorizer does.
  *
  * Squared distances come in two forms. Sums of squared differences never cancel; the
  * expansion |a|^2 + |b|^2 - 2ab saves the subtraction, but its error is that of the norms,
@@ -24,7 +24,7 @@
 #define WIDTH 8  /* doubles in a register */
 #define MR 8     /* register block: MR points by NV registers of points, */
 #define NV 3     /* 24 accumulators of 32 registers */
-#define COLUMNS 4 /* register block of products: ROWS rows by so many columns */
+#define COLUMNS 4 /* register block of products: ROWS rows by COLUMNS columns */
 #elif defined(__AVX2__)
 #define WIDTH 4
 #define MR 4     /* 8 accumulators of 16 registers: enough to hide the latency of FMA */
@@ -44,13 +44,13 @@
 #define GROUP CDSK_GROUP
 #define ALIGNED __attribute__((aligned(64))) /* to a cache line */
 
-/* Features summed before a partial sum is put away, which keeps the rounding of long sums
- * small, too: 128 x (24 + 8) doubles, the points of
- * a register block, are 32 KiB and stay in level 1 while the other side passes by. */
+/* Features summed before a partial sum is stored, which also keeps the rounding of long
+ * sums small: 128 x (24 + 8) doubles, the points of a register block, are 32 KiB and stay
+ * in level 1 during the loop over the other points. */
 #define DEPTH 128
 
-/* Columns of K, and entries of V, that a product takes at a time: ROWS x 512 of K stay in
- * level 1 while all columns of V pass by, 28 x 512 of V in level 2 while all rows do. */
+/* Columns of K, and entries of V, per block of a product: ROWS x 512 of K stay in level 1
+ * during the loop over the columns of V, 28 x 512 of V in level 2 during that over rows. */
 #define CHUNK 512
 
 typedef double vec __attribute__((vector_size(8 * WIDTH)));
@@ -209,16 +209,16 @@ static void squared_norms(const double *a, ptrdiff_t d, double *out)
     }
 }
 
-/* Those rows of the tile whose points must not be expanded, from differences. */
-static void mend_rows(const double *a, const double *b, ptrdiff_t d, const double *sa,
-                      double *tile)
+/* Recompute from differences the rows of the tile whose points must not be expanded. */
+static void recompute_rows(const double *a, const double *b, ptrdiff_t d,
+                           const double *sa, double *tile)
 {
     for (int i = 0; i < TILE; i += MR) {
         double rows[MR * TILE] ALIGNED;
-        int wanted = 0;
+        int needed = 0;
         for (int r = i; r < i + MR; r++)
-            wanted |= sa[r] < 0;
-        if (!wanted)
+            needed |= sa[r] < 0;
+        if (!needed)
             continue;
         /* sum_differences writes to rows i ... of a tile: `rows` stands for them */
         sum_differences(point(a, d, i), b, d, 0, MR, rows);
@@ -241,7 +241,7 @@ static void exponents(const double *a, const double *b, ptrdiff_t d,
     else
         sum_differences(a, b, d, 0, TILE, tile);
     if (0 < expanded && expanded < TILE)
-        mend_rows(a, b, d, sa, tile);
+        recompute_rows(a, b, d, sa, tile);
     for (int i = 0; i < TILE; i++) {
         const int expand = sa && sa[i] >= 0;
         for (int j = 0; j < TILE; j += WIDTH) {
@@ -469,7 +469,7 @@ static void hadamard_row(const double *k, const double *Y, const double *y,
     }
 }
 
-/* The lane index of each element, for searches that also want the place. */
+/* The lane index of each element, for searches that return an index. */
 static inline ivec lanes(void)
 {
     ivec index;
@@ -478,15 +478,15 @@ static inline ivec lanes(void)
     return index;
 }
 
-static ptrdiff_t smo_partner(const double *g, const double *give, const double *diag,
-                             const double *q, double g_j, double diag_j, double floor,
-                             ptrdiff_t n)
+static ptrdiff_t smo_partner(const double *g, const double *can_decrease,
+                             const double *diag, const double *q, double g_j,
+                             double diag_j, double floor, ptrdiff_t n)
 {
     vec best = {0};
     ivec place = (ivec){0} - 1, here = lanes();
     ptrdiff_t i = 0;
     for (; i + WIDTH <= n; i += WIDTH, here += WIDTH) {
-        const vec gain = load(g + i) + load(give + i) - g_j;
+        const vec gain = load(g + i) + load(can_decrease + i) - g_j;
         vec curvature = load(diag + i) - 2.0 * load(q + i) + diag_j;
         curvature = larger(curvature, splat(floor));
         const vec score = gain * gain / curvature;
@@ -502,7 +502,7 @@ static ptrdiff_t smo_partner(const double *g, const double *give, const double *
             partner = (ptrdiff_t)place[l];
         }
     for (; i < n; i++) {
-        const double gain = g[i] + give[i] - g_j;
+        const double gain = g[i] + can_decrease[i] - g_j;
         double curvature = diag[i] - 2.0 * q[i] + diag_j;
         curvature = curvature > floor ? curvature : floor;
         if (gain > 0 && gain * gain / curvature > top) {
@@ -514,8 +514,8 @@ static ptrdiff_t smo_partner(const double *g, const double *give, const double *
 }
 
 static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, double step,
-                            const double *take, const double *give, ptrdiff_t n,
-                            double *low, double *high)
+                            const double *can_increase, const double *can_decrease,
+                            ptrdiff_t n, double *low, double *high)
 {
     vec least = splat(HUGE_VAL), most = splat(-HUGE_VAL);
     ivec place = (ivec){0} - 1, here = lanes();
@@ -526,7 +526,8 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
             gradient += step * (load(q_j + i) - load(q_i + i));
             store(g + i, gradient);
         }
-        const vec up = gradient + load(take + i), down = gradient + load(give + i);
+        const vec up = gradient + load(can_increase + i);
+        const vec down = gradient + load(can_decrease + i);
         const ivec better = up < least;
         least = choose(better, up, least);
         place = (better & here) | (~better & place);
@@ -545,18 +546,18 @@ static ptrdiff_t smo_update(double *g, const double *q_j, const double *q_i, dou
     for (; i < n; i++) {
         if (q_j)
             g[i] += step * (q_j[i] - q_i[i]);
-        if (g[i] + take[i] < minimum) {
-            minimum = g[i] + take[i];
+        if (g[i] + can_increase[i] < minimum) {
+            minimum = g[i] + can_increase[i];
             next = i;
         }
-        maximum = g[i] + give[i] > maximum ? g[i] + give[i] : maximum;
+        maximum = g[i] + can_decrease[i] > maximum ? g[i] + can_decrease[i] : maximum;
     }
     *low = minimum;
     *high = maximum;
     return next;
 }
 
-/* Neighbours: tiles are (d, TILE) here. */
+/* Neighbors: tiles are (d, TILE) here. */
 
 static inline wide load_wide(const float *x)
 {
@@ -590,7 +591,7 @@ static inline uint64_t bits(iwide mask)
 #endif
 }
 
-static void single_tile(const double *a, const double *centre, double scale, ptrdiff_t d,
+static void single_tile(const double *a, const double *center, double scale, ptrdiff_t d,
                         float *out, double *norms)
 {
     vec sum[TILE / WIDTH];
@@ -599,7 +600,7 @@ static void single_tile(const double *a, const double *centre, double scale, ptr
     for (ptrdiff_t k = 0; k < d; k++)
         for (int v = 0; v < TILE / WIDTH; v++) {
             const ptrdiff_t place = k * TILE + v * WIDTH;
-            const vec x = (load(a + place) - centre[k]) * scale;
+            const vec x = (load(a + place) - center[k]) * scale;
             const fvec rounded = __builtin_convertvector(x, fvec);
             memcpy(out + place, &rounded, sizeof rounded);
             sum[v] += x * x;
@@ -656,7 +657,7 @@ static inline void single_products(const float *const a[MR], const float *b,
 }
 
 static void near_pairs(const float *a, const float *b, ptrdiff_t d, const float *shift,
-                       const float *least, const float *of_a, const float *of_b,
+                       const float *least, const float *bound_a, const float *bound_b,
                        const int32_t *rows, ptrdiff_t n_rows, uint64_t *near)
 {
     float tile[TILE * TILE] ALIGNED;
@@ -664,7 +665,7 @@ static void near_pairs(const float *a, const float *b, ptrdiff_t d, const float 
         const ptrdiff_t depth = smaller_of(d - k, CDSK_SINGLE_DEPTH);
         for (ptrdiff_t i = 0; i < n_rows; i += MR) {
             const float *points[MR];
-            for (int r = 0; r < MR; r++) /* the last ones once more */
+            for (int r = 0; r < MR; r++) /* the last one repeated */
                 points[r] = a + k * TILE + rows[smaller_of(i + r, n_rows - 1)];
             for (int j = 0; j < TILE; j += NV * LANES)
                 single_products(points, b + k * TILE + j, depth, k ? NULL : shift + j,
@@ -673,13 +674,13 @@ static void near_pairs(const float *a, const float *b, ptrdiff_t d, const float 
         }
     }
     for (ptrdiff_t r = 0; r < n_rows; r++) {
-        const float enough = least[rows[r]];
+        const float bound = least[rows[r]];
         near[r] = 0;
         for (int j = 0; j < TILE; j += LANES) {
             const wide value = load_wide(tile + r * TILE + j);
-            iwide small = value < enough;
-            if (of_b)
-                small &= value < of_a[rows[r]] + load_wide(of_b + j);
+            iwide small = value < bound;
+            if (bound_b)
+                small &= value < bound_a[rows[r]] + load_wide(bound_b + j);
             near[r] |= bits(~small) << j;
         }
     }
@@ -712,7 +713,7 @@ SQUARED_DISTANCE(squared_distance_f32, float, load_f32)
 
 static double box_distance(const double *low_a, const double *high_a,
                            const double *low_b, const double *high_b, ptrdiff_t d,
-                           double *centres)
+                           double *centers)
 {
     vec sum = {0}, between = {0};
     double total = 0, apart = 0;
@@ -730,7 +731,7 @@ static double box_distance(const double *low_a, const double *high_a,
         total += gap > 0 ? gap * gap : 0;
         apart += (before - behind) * (before - behind);
     }
-    *centres = apart + horizontal_sum(between);
+    *centers = apart + horizontal_sum(between);
     return total + horizontal_sum(sum);
 }
 

@@ -28,14 +28,14 @@
 /* 8 doubles, a cache line: loops over features read whole lines one after the other. */
 #define CDSK_GROUP 8
 
-/* Products that near_pairs sums before it puts a partial sum away. */
+/* Products that near_pairs sums before it stores a partial sum. */
 #define CDSK_SINGLE_DEPTH 64
 
-/* Columns that one call of `product` may take. */
+/* Largest number of columns of one call of `product`. */
 #define CDSK_MAX_COLUMNS 64
 
-/* Rows of K that one call of `product` takes at most: enough to make up for bringing V
- * to the level-2 cache, and few enough that all threads get some. */
+/* Largest number of rows of K of one call of `product`: enough to amortize loading V into
+ * the level-2 cache, and few enough that all threads get some. */
 #define CDSK_PRODUCT_ROWS 32
 
 typedef struct {
@@ -94,54 +94,55 @@ typedef struct {
     void (*hadamard_row)(const double *k, const double *Y, const double *y,
                          double scale, ptrdiff_t c, ptrdiff_t n, double *out);
 
-    /* Neighbours. Here a tile is stored feature by feature: feature k of point i is
-     * [k * CDSK_TILE + i]. Points are taken in units and from origins in which float32
-     * tells near from far; what it cannot tell is left to squared_distance.
+    /* Neighbors. Here a tile is stored feature by feature: feature k of point i is
+     * [k * CDSK_TILE + i]. Points are shifted and scaled so that float32 separates near
+     * pairs from far ones; pairs within its error are left to squared_distance.
      *
-     * single_tile: out = (a - centre) * scale in float32, norms = |that|^2 in float64.
-     *   a (d, TILE) in   centre (d,) in   out (d, TILE) out   norms (TILE,) out */
-    void (*single_tile)(const double *a, const double *centre, double scale, ptrdiff_t d,
+     * single_tile: out = (a - center) * scale in float32, norms = |that|^2 in float64.
+     *   a (d, TILE) in   center (d,) in   out (d, TILE) out   norms (TILE,) out */
+    void (*single_tile)(const double *a, const double *center, double scale, ptrdiff_t d,
                         float *out, double *norms);
 
     /* Points of a whose squared distance from a box is at most reach_i, or NaN.
      *   a (d, TILE) in   low, high (d,) in   reach (TILE,) in
-     *   rows (TILE,) out, their numbers; returns how many */
+     *   rows (TILE,) out, their indices; returns their number */
     ptrdiff_t (*points_near_box)(const float *a, ptrdiff_t d, const float *low,
                                  const float *high, const float *reach, int32_t *rows);
 
-    /* Pairs with a_i b_j + shift_j >= least_i, or >= of_a_i + of_b_j unless of_b is NULL,
-     * or NaN: bit j of near[r] for i = rows[r]. Products are summed CDSK_SINGLE_DEPTH at
-     * a time, shift_j first.
-     *   a, b (d, TILE) in   shift, least, of_a, of_b (TILE,) in   rows (n_rows,) in
-     *   near (n_rows,) out */
+    /* Set bit j of near[r], i = rows[r], if a_i b_j + shift_j >= least_i, or NaN, or
+     * >= bound_a_i + bound_b_j unless bound_b is NULL. Products are summed
+     * CDSK_SINGLE_DEPTH at a time, shift_j first.
+     *   a, b (d, TILE) in   shift, least, bound_a, bound_b (TILE,) in
+     *   rows (n_rows,) in   near (n_rows,) out */
     void (*near_pairs)(const float *a, const float *b, ptrdiff_t d, const float *shift,
-                       const float *least, const float *of_a, const float *of_b,
+                       const float *least, const float *bound_a, const float *bound_b,
                        const int32_t *rows, ptrdiff_t n_rows, uint64_t *near);
 
-    /* |a - b|^2 from differences, the same from both ends. a, b (d,) in */
+    /* |a - b|^2 from differences, the same for (b, a). a, b (d,) in */
     double (*squared_distance_f64)(const double *a, const double *b, ptrdiff_t d);
     double (*squared_distance_f32)(const double *a, const float *b, ptrdiff_t d);
 
-    /* Squared distance between two boxes; *centres is that between their centres. */
+    /* Squared distance between two boxes; *centers is that between their centers. */
     double (*box_distance)(const double *low_a, const double *high_a,
                            const double *low_b, const double *high_b, ptrdiff_t d,
-                           double *centres);
+                           double *centers);
 
     /* SMO, second-order choice: the i with the largest
      *   (g_i - g_j)^2 / max(diag_i + diag_j - 2 q_i, floor)   among g_i > g_j,
-     * where q is row j of Q and give_i is 0 where weight may be taken, else -inf.
-     * Returns i, or -1 when there is none. */
-    ptrdiff_t (*smo_partner)(const double *g, const double *give, const double *diag,
-                             const double *q, double g_j, double diag_j,
-                             double floor, ptrdiff_t n);
+     * where q is row j of Q and can_decrease_i is 0 if x_i may decrease, else -inf.
+     * Returns i, or -1 if there is none. */
+    ptrdiff_t (*smo_partner)(const double *g, const double *can_decrease,
+                             const double *diag, const double *q, double g_j,
+                             double diag_j, double floor, ptrdiff_t n);
 
     /* SMO, gradient step and the next first-order choice in one pass:
-     *   g += step * (q_j - q_i);  returns argmin(g + take), -1 if that is +inf;
-     *   *low = that minimum, *high = max(g + give).  take_i is 0 where weight may be
-     *   added, else +inf.  q_j = q_i = NULL leaves g as it is. */
+     *   g += step * (q_j - q_i);  returns argmin(g + can_increase), -1 if that is +inf;
+     *   *low = that minimum, *high = max(g + can_decrease).  can_increase_i is 0 if x_i
+     *   may increase, else +inf.  q_j = q_i = NULL leaves g as it is. */
     ptrdiff_t (*smo_update)(double *g, const double *q_j, const double *q_i,
-                            double step, const double *take, const double *give,
-                            ptrdiff_t n, double *low, double *high);
+                            double step, const double *can_increase,
+                            const double *can_decrease, ptrdiff_t n,
+                            double *low, double *high);
 } cdsk_simd;
 
 /* The widest table for this processor. The environment variable CDSK_SIMD may name the

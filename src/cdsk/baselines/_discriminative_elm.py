@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Clusters that a network of random units can tell apart, Huang et al. (2015)."""
+"""Discriminative clustering by a network of random units, Huang et al. (2015)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,55 +7,54 @@ from scipy.linalg import solve
 from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 
-from cdsk._runtime import check_memory, one_blas_thread
+from cdsk._utils import check_memory, warn
 from cdsk._validation import check_integer, check_number
-from cdsk._warn import warn
 from cdsk.baselines._base import Baseline
-from cdsk.baselines._start import kmeans_labels
+from cdsk.baselines._initialization import run_kmeans
 
 
 class DiscriminativeELM(Baseline):
-    """Clusters that an extreme learning machine can tell apart.
+    """Discriminative clustering by an extreme learning machine.
 
     H (n, n_hidden) are the outputs of random sigmoid units. Labels y, as rows of
-    indicators t_i, and output weights B are to lower ::
+    indicators t_i, and output weights B minimize ::
 
         J(B, y) = sum_i |t_i - h_i B|^2 / n_{y_i} + |B|^2 / C
 
-    in turn: B by ridge regression, in which all clusters weigh the same whatever their
-    size n_k, and y_i by the largest output of h_i B (the paper's first method,
-    iterated weighted ELM), until labels stay. The start are the labels of k-means.
-    That y changes n_k as well is left out of account, so that J may rise a little. It
-    corrects k-means where clusters are stretched, but stays with a wrong partition
-    that a network tells well, such as both halves of two rings.
+    in turn: B by ridge regression, in which all clusters have the same weight whatever
+    their size n_k, and y_i by the largest output of h_i B (the paper's first method,
+    iterated weighted ELM), until labels do not change. The initial labels are those of
+    k-means. The update of y neglects the change of n_k, so that J may increase a
+    little. The method corrects k-means for elongated clusters, but keeps a wrong
+    partition that a network separates well, such as both halves of two rings.
 
-    Features are standardised, and the input of a unit is (x . r) / sqrt(d) + b with r
-    and b uniform in [-1, 1], so that units are in the bend of the sigmoid for any d.
+    Features are standardized, and the input of a unit is (x . r) / sqrt(d) + b with r
+    and b uniform in [-1, 1], so that units are nonlinear and unsaturated for any d.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_hidden : int, default=1000
-        Random units.
+        Number of random units.
     C : float, default=10.0
-        Weight of the errors against that of ``|B|^2``, between 1e-9 and 1e9.
+        Weight of the errors relative to ``|B|^2``, between 1e-9 and 1e9.
     max_iter : int, default=100
-        Rounds at most.
+        Maximum number of rounds.
     n_init : int, default=10
-        Starts of k-means.
+        Number of k-means initializations.
     random_state : int, RandomState or None, default=None
         Seed of the units and of k-means.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each point. Clusters may have become empty.
+        Cluster of each point. There may be fewer clusters than ``n_clusters``.
     objective_ : ndarray of shape (n_iter,)
-        J of the labels before each round, with the best B for them; the first are those
-        of k-means. An empty cluster counts 1, as one that is not told at all.
+        J of the labels before each round with the best B, the first those of k-means.
+        An empty cluster contributes 1, as one that is not separated at all.
     n_iter_ : int
-        Rounds; the last changed nothing.
+        Number of rounds, including the last one, which changed no label.
 
     Notes
     -----
@@ -94,30 +93,29 @@ class DiscriminativeELM(Baseline):
         check_integer(self.max_iter, "max_iter", 1, 10**6)
         check_integer(self.n_init, "n_init", 1, 10**6)
 
-    def _labels_of(self, X, rng):
+    def _cluster(self, X, rng):
         size = 16 * (len(X) + self.n_hidden) * self.n_hidden
         check_memory(size, "The hidden layer", "Use fewer units.")
         X = StandardScaler().fit_transform(X)
-        with one_blas_thread():
-            H = hidden_layer(X, self.n_hidden, rng)
-            start = kmeans_labels(X, self.n_clusters, self.n_init, rng)
-            return self._rounds(H, start.astype(np.intp))
+        H = hidden_layer(X, self.n_hidden, rng)
+        labels = run_kmeans(X, self.n_clusters, self.n_init, rng)
+        return self._alternate(H, labels.astype(np.intp))
 
-    def _rounds(self, H, labels):
+    def _alternate(self, H, labels):
         values: list[float] = []
-        seen = set()
+        visited = set()
         while len(values) < self.max_iter:
-            outputs, value = trained(H, labels, self.n_clusters, self.C)
+            outputs, value = train(H, labels, self.n_clusters, self.C)
             values.append(value)
-            seen.add(labels.tobytes())
+            visited.add(labels.tobytes())
             new = outputs.argmax(axis=1)
-            if new.tobytes() in seen:  # they stay, or go in circles
+            if new.tobytes() in visited:  # no change, or a cycle
                 break
             labels = new
         else:
             warn(
-                f"Labels still changed after max_iter={self.max_iter} rounds of "
-                "DiscriminativeELM. Expected a larger max_iter, or another C.",
+                "DiscriminativeELM did not converge: labels still changed after "
+                f"max_iter={self.max_iter} rounds. Increase max_iter, or change C.",
             )
         self.objective_ = np.array(values)
         self.n_iter_ = len(values)
@@ -125,14 +123,14 @@ class DiscriminativeELM(Baseline):
 
 
 def hidden_layer(X, n_hidden, rng):
-    """Outputs of random sigmoid units, shape (n, n_hidden); X is standardised."""
+    """Return the outputs (n, n_hidden) of random sigmoid units; X is standardized."""
     d = X.shape[1]
     weights = rng.uniform(-1, 1, size=(d, n_hidden)) / np.sqrt(d)
     return expit(X @ weights + rng.uniform(-1, 1, size=n_hidden))
 
 
-def trained(H, labels, n_clusters, C):
-    """Outputs (n, n_clusters) of the network trained on labels, and J."""
+def train(H, labels, n_clusters, C):
+    """Return the outputs (n, n_clusters) of the network trained on labels, and J."""
     sizes = np.bincount(labels, minlength=n_clusters)
     A = H.T @ (H / sizes[labels, None])
     A.flat[:: len(A) + 1] += 1.0 / C

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What affinities from forests share (tests/test_baselines_ratio_rf.py)."""
+"""Affinities of the leaves of decision trees (tests/test_baselines_ratio_rf.py)."""
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-# Numbers of a matrix that are made at once: 2 MiB, which a cache holds.
-_BLOCK = 2**18
+# Entries of a matrix that are computed at a time: 2 MiB, which fit into a cache.
+_BATCH_SIZE = 2**18
 
 
-def unit_features(X):
-    """X with every feature between 0 and 1, in the precision of trees.
+def scale_features(X):
+    """Return X with every feature scaled to [0, 1], in the precision of trees.
 
-    Trees of scikit-learn take values that differ by 1e-7 as equal and know none above
-    3e38. They ask for the order of values only, which stays.
+    Trees of scikit-learn treat values that differ by 1e-7 as equal and accept none
+    above 3e38. They depend on the order of values only, which is preserved.
     """
     least = X.min(axis=0)
     extent = X.max(axis=0) - least
@@ -22,39 +22,39 @@ def unit_features(X):
 
 
 class Leaves:
-    """The leaves of a tree that points come to.
+    """The leaves of a tree that contain points.
 
     Attributes
     ----------
-    of_point : ndarray of shape (n,)
+    leaf_of : ndarray of shape (n,)
         Leaf of each point, counted from 0.
     example : ndarray of shape (n_leaves,)
-        A point of each leaf.
+        Index of a point of each leaf.
     paths : csr_array of shape (n_leaves, n_nodes)
-        1 where a node is on the way to the leaf, which is on it too.
+        1 for the nodes on the path from the root to the leaf, both included.
     """
 
     def __init__(self, tree, X):
         ends = tree.apply(X, check_input=False)
-        _, self.example, self.of_point = np.unique(
+        _, self.example, self.leaf_of = np.unique(
             ends, return_index=True, return_inverse=True
         )
         paths = tree.decision_path(X[self.example], check_input=False)
         self.paths = sparse.csr_array(paths, dtype=np.float32)
 
-    def add_rows(self, total, rows_of):
-        """Add to row i of ``total`` (n, n) what ``rows_of`` says of the leaf of i.
+    def add_rows(self, total, compute_rows):
+        """Add to row i of ``total`` (n, n) the row of the leaf of point i.
 
-        ``rows_of(leaves)`` has a row for each leaf of a slice.
+        ``compute_rows(leaves)`` returns the rows of a slice of leaves.
         """
-        order = np.argsort(self.of_point, kind="stable")
-        ends = np.cumsum(np.bincount(self.of_point))
+        order = np.argsort(self.leaf_of, kind="stable")
+        ends = np.cumsum(np.bincount(self.leaf_of))
         first = 0
-        for leaves in gen_batches(len(ends), max(1, _BLOCK // len(total))):
-            rows = rows_of(leaves)
+        for leaves in gen_batches(len(ends), max(1, _BATCH_SIZE // len(total))):
+            rows = compute_rows(leaves)
             last = ends[leaves.stop - 1]
-            # a row at a time: arrays of rows that are added cost more than the sums
+            # row by row: gathering the rows first costs more than the sums
             for point in order[first:last]:
-                mine = total[point]
-                mine += rows[self.of_point[point] - leaves.start]
+                row = total[point]
+                row += rows[self.leaf_of[point] - leaves.start]
             first = last

@@ -5,21 +5,21 @@ import numpy as np
 
 from cdsk.baselines._base import AffinityBaseline
 from cdsk.baselines._gaussian import (
+    check_global_bandwidth,
     check_n_neighbors,
-    check_one_bandwidth,
+    find_neighbors,
     gaussian_affinity,
-    neighbours_of,
-    one_bandwidth,
+    resolve_bandwidth,
 )
 
 
 class GaussianSpectral(AffinityBaseline):
     """Spectral clustering with a Gaussian kernel of one bandwidth.
 
-    ``W_ij = exp(-|x_i - x_j|^2 / (2 b^2))`` between all pairs or between neighbours,
-    W_ii = 0. The leading eigenvectors of D^-1/2 W D^-1/2 minimise the normalised cut,
+    ``W_ij = exp(-|x_i - x_j|^2 / (2 b^2))`` between all pairs or between neighbors,
+    W_ii = 0. The leading eigenvectors of D^-1/2 W D^-1/2 minimize the normalized cut,
     relaxed to real numbers; their rows are scaled to unit length and clustered by
-    k-means. The paper calls it SCK.
+    k-means. The paper calls this method SCK.
 
     Time grows as n^2 d for W and n^2 per product with it, memory as 8 n^2 bytes; with
     ``n_neighbors`` k, W takes 12 to 24 n k bytes. 68 clusters of 2856 points with 1024
@@ -29,23 +29,23 @@ class GaussianSpectral(AffinityBaseline):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    bandwidth : float or {"neighbour", "variance", "std", "median"}, default="std"
-        b, or a rule for it as in ``CDSK``: the deviation of the pairwise distances. The
-        paper's is their variance, which depends on the unit of the data.
+    bandwidth : float or {"neighbor", "variance", "std", "median"}, default="std"
+        b, or a rule as in ``CDSK``: "std" is the standard deviation of the pairwise
+        distances. The paper uses their variance, which depends on the unit of the data.
     n_neighbors : int, default=None
-        Keep W_ij only if one of i and j is among so many nearest of the other; None
-        keeps all.
+        Keep W_ij only if one of i and j is among the ``n_neighbors`` nearest neighbors
+        of the other; None keeps all.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=10
-        Starts of k-means.
+        Number of k-means initializations.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Seed of k-means.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each point, numbered in the order in which they first appear.
+        Cluster of each point, numbered in order of appearance.
     affinity_matrix_ : ndarray or CSR array of shape (n_samples, n_samples)
         W.
     bandwidth_ : float
@@ -86,17 +86,18 @@ class GaussianSpectral(AffinityBaseline):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_one_bandwidth(self.bandwidth)
+        check_global_bandwidth(self.bandwidth)
         check_n_neighbors(self.n_neighbors)
 
-    def _affinity_of(self, X, rng):
-        self.bandwidth_ = one_bandwidth(X, self.bandwidth)
-        k = self.n_neighbors
-        neighbours = None if k is None else neighbours_of(X, k)
-        W = gaussian_affinity(X, self.bandwidth_, neighbours)
+    def _compute_affinity(self, X, rng):
+        self.bandwidth_ = resolve_bandwidth(X, self.bandwidth)
+        neighbors = None
+        if self.n_neighbors is not None:
+            neighbors = find_neighbors(X, self.n_neighbors)
+        W = gaussian_affinity(X, self.bandwidth_, neighbors)
         if W.max() == 0:
             raise ValueError(
-                f"A bandwidth of {self.bandwidth_:.3g} leaves no two points with any "
-                "similarity. Expected a larger one, as by bandwidth='median'."
+                f"All affinities are 0 for the bandwidth {self.bandwidth_:.3g}. "
+                "Increase `bandwidth`, or use bandwidth='median'."
             )
         return W

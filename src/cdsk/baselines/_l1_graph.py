@@ -5,55 +5,55 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from cdsk._points import first_of_equal_rows
-from cdsk._runtime import one_blas_thread
+from cdsk._preprocessing import unique_rows
 from cdsk._validation import check_number
 from cdsk.baselines._base import AffinityBaseline
-from cdsk.baselines._codes import (
-    between_rows,
-    gram_of,
-    matrix_of,
+from cdsk.baselines._sparse_codes import (
+    expand_duplicates,
+    keep_largest_entries,
+    linear_gram,
     sparse_code,
-    with_most_of_its_mass,
+    stack_codes,
 )
 
 
 class L1Graph(AffinityBaseline):
-    """l1-graph: spectral clustering of how points are made of others.
+    """l1-graph: spectral clustering of sparse codes of points by other points.
 
     Each point, scaled to unit length, is a sparse combination of the others, ::
 
         min_a  1/2 |x_i - sum_j a_j x_j|^2 + alpha |a|_1,   a_i = 0,
 
-    and ``W = (|A| + |A'|) / 2`` is clustered. In a union of subspaces the others in use
-    are those of the same subspace (Elhamifar & Vidal, 2009, who call it sparse subspace
-    clustering, SSC; Cheng et al., 2010, the l1-graph). The lasso is solved exactly, but
-    for a ridge of 1e-10. Equal rows count as one point.
+    and ``W = (|A| + |A'|) / 2`` is clustered. In a union of subspaces, points are
+    combinations of points of the same subspace (Elhamifar & Vidal, 2009: sparse
+    subspace clustering, SSC; Cheng et al., 2010: the l1-graph). The lasso is solved
+    exactly, except for a ridge of 1e-10. Equal rows count as one point.
 
-    Time is O(n^2 (d + s)) and more where atoms are alike, memory O(n^2), with s points
-    in a combination. On one core 2,414 faces of 1,024 pixels take 3 s.
+    Time is O(n^2 (d + s)) and more if points are nearly parallel, memory O(n^2), with s
+    points in a combination. On one core 2,414 faces of 1,024 pixels take 3 s.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     alpha : float, default=0.1
-        Weight of the l1 norm; codes of points that have no larger cosine are zero.
+        Weight of the l1 norm. The code of a point is zero unless its absolute cosine to
+        another point exceeds alpha.
     mass : float, default=1.0
-        Of each code the largest coefficients stay that have this share of its l1 norm.
+        Share of the l1 norm of each code that is kept, in its largest coefficients.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=10
-        Starts of k-means.
+        Number of k-means initializations.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Seed of k-means.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, numbered in order of appearance.
     coef_ : csr_array of shape (n_samples, n_samples)
-        A: row i is the combination that sample i is, before ``mass``.
+        A: row i is the code of sample i, before ``mass`` is applied.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         W.
 
@@ -88,32 +88,30 @@ class L1Graph(AffinityBaseline):
         check_number(self.alpha, "alpha", above=0)
         check_number(self.mass, "mass", above=0, at_most=1)
 
-    def _affinity_of(self, X, rng):
-        row_of, point_of = first_of_equal_rows(X)
-        # first to a largest entry of 1: squares of huge or tiny ones are no numbers
+    def _compute_affinity(self, X, rng):
+        row_of, point_of = unique_rows(X)
+        # divided by the largest entry first, as squares may overflow or underflow
         largest = np.abs(X[row_of]).max(axis=1, keepdims=True)
         points = normalize(X[row_of] / np.where(largest > 0, largest, 1.0))
-        # threads would sum in another order
-        with one_blas_thread():
-            gram = gram_of(points)
-            A = matrix_of(self._codes_of(points, gram))
+        gram = linear_gram(points)
+        A = stack_codes(self._compute_codes(points, gram))
         codes = A[point_of]
         self.coef_ = sparse.csr_array(
             (codes.data, row_of[codes.indices], codes.indptr), shape=(len(X), len(X))
         )
         self.coef_.sort_indices()
-        A = abs(with_most_of_its_mass(A, self.mass))
-        W = between_rows((A + A.T) / 2, point_of)
+        A = abs(keep_largest_entries(A, self.mass))
+        W = expand_duplicates((A + A.T) / 2, point_of)
         if W.nnz == 0:
             np.fill_diagonal(gram, 0.0)
             raise ValueError(
-                "No point is a combination of others: alpha must be less than the "
-                f"largest |cosine| of two points, {np.abs(gram).max():.3g}; got "
-                f"{self.alpha}."
+                "All codes are zero: alpha must be less than the largest |cosine| of "
+                f"two points, {np.abs(gram).max():.3g}; got {self.alpha}."
             )
         return W
 
-    def _codes_of(self, points, gram):
+    def _compute_codes(self, points, gram):
         return [
-            sparse_code(gram, gram[i], self.alpha, barred=[i]) for i in range(len(gram))
+            sparse_code(gram, gram[i], self.alpha, excluded=[i])
+            for i in range(len(gram))
         ]

@@ -1,50 +1,50 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Affinity from tests in random trees answered alike, Bicego et al. (2021)."""
+"""Affinity by shared test outcomes in random trees, Bicego et al. (2021)."""
 
 import math
 
 import numpy as np
 from sklearn.tree import ExtraTreeRegressor
 
-from cdsk._runtime import check_memory
+from cdsk._utils import check_memory
 from cdsk._validation import check_integer
 from cdsk.baselines._base import AffinityBaseline
-from cdsk.baselines._forest import Leaves, unit_features
+from cdsk.baselines._forest import Leaves, scale_features
 
 
 class RatioRF(AffinityBaseline):
-    """Spectral clustering of the tests that points answer alike in random trees.
+    """Spectral clustering of shared test outcomes in random trees.
 
-    Each tree is grown on a sample without any target: a feature at random, a threshold
-    at random between its least and largest value in the node. With T_t(x) the tests on
-    the way of x through tree t, the similarity is Tversky's ratio ::
+    Each tree is grown on a sample without any target: a random feature, and a random
+    threshold between its smallest and largest value in the node. With T_t(x) the tests
+    on the path of x in tree t, the similarity is Tversky's ratio ::
 
-        s(x, y) = mean_t  |tests of T_t(x) u T_t(y) that x and y answer alike|
+        s(x, y) = mean_t  |tests of T_t(x) u T_t(y) with the same outcome for x and y|
                           / |T_t(x) u T_t(y)|
 
-    where x also answers tests that are on the way of y only. D = sqrt(1 - s) is the
-    distance RatioRF, and W = exp(-D^2 / 2) the affinity. Units and origins of features
-    change nothing.
+    where outcomes for x include tests that are on the path of y only. D = sqrt(1 - s)
+    is the distance RatioRF, and W = exp(-D^2 / 2) the affinity. It does not depend on
+    the units and origins of features.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_estimators : int, default=100
-        Trees.
+        Number of trees.
     max_samples : int, default=256
-        Points on which a tree is grown, drawn without replacement; all, if there are
-        fewer.
+        Number of points to grow a tree on, drawn without replacement; all points, if
+        there are fewer.
     max_depth : int, default=None
-        Tests on a path at most; None is log2 of the size of the samples. Many of those
-        are made inside of clusters, which is noise: measured, three of 90 points of
-        separate blobs have the wrong label, with 5 none.
+        Maximum number of tests on a path; None: log2 of the size of the samples. Tests
+        within clusters add noise: measured, three of 90 points of separate blobs have
+        the wrong label, with a depth of 5 none.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=20
-        Starts of k-means.
+        Number of k-means initializations.
     random_state : int, RandomState or None, default=None
-        Seed of the trees and the starts.
+        Seed of the trees and of k-means.
 
     Attributes
     ----------
@@ -93,58 +93,58 @@ class RatioRF(AffinityBaseline):
         if self.max_depth is not None:
             check_integer(self.max_depth, "max_depth", 1, 10**6)
 
-    def _affinity_of(self, X, rng):
+    def _compute_affinity(self, X, rng):
         n = len(X)
         check_memory(16 * n * n, "The affinity of all pairs", "Use fewer points.")
-        X = unit_features(X)
+        X = scale_features(X)
         features = np.ascontiguousarray(X.T)
         W = np.zeros((n, n))
         for _ in range(self.n_estimators):
-            add_halves_of_ratios(W, self._tree(X, rng), X, features)
+            add_half_ratios(W, self._grow_tree(X, rng), X, features)
         W += W.T
         # exp(-D^2 / 2), in place
         W /= 2 * self.n_estimators
         W -= 0.5
         return np.exp(W, out=W)
 
-    def _tree(self, X, rng):
-        """A completely random tree of a sample."""
+    def _grow_tree(self, X, rng):
+        """Return a completely random tree of a sample."""
         size = min(self.max_samples, len(X))
         sample = X[rng.permutation(len(X))[:size]]
         depth = self.max_depth or math.ceil(math.log2(size))
-        options = {"max_features": 1, "max_depth": depth, "random_state": rng}
-        # one feature is tried, so that targets decide nothing
+        # targets have no effect, as only one feature is tried
         targets = rng.uniform(size=size)
-        return ExtraTreeRegressor(**options).fit(sample, targets, check_input=False)
+        tree = ExtraTreeRegressor(max_features=1, max_depth=depth, random_state=rng)
+        return tree.fit(sample, targets, check_input=False)
 
 
-def add_halves_of_ratios(total, tree, X, features):
-    """Add to ``total`` (n, n) a matrix that with its transpose is the ratios of a tree.
+def add_half_ratios(total, tree, X, features):
+    """Add to ``total`` (n, n) a matrix M such that M + M' are the ratios.
 
     ``features`` is the transpose of X.
     """
     leaves = Leaves(tree, X)
-    leaf, tests = leaves.of_point, np.flatnonzero(tree.tree_.feature >= 0)
-    if len(tests) == 0:  # all points are equal, to this tree
+    leaf, tests = leaves.leaf_of, np.flatnonzero(tree.tree_.feature >= 0)
+    if len(tests) == 0:  # all points are in one leaf
         total += 0.5
         return
     thresholds = tree.tree_.threshold[tests, None]
-    yes = features[tree.tree_.feature[tests]] <= thresholds
-    answers = np.where(yes, np.float32(1), np.float32(-1))  # (tests, n)
+    is_left = features[tree.tree_.feature[tests]] <= thresholds
+    outcomes = np.where(is_left, np.float32(1), np.float32(-1))  # (tests, n)
     paths = leaves.paths[:, tests]
-    answered = paths.multiply(answers[:, leaves.example].T).tocsr()
+    path_outcomes = paths.multiply(outcomes[:, leaves.example].T).tocsr()
     depth = paths.sum(axis=1, dtype=np.float64)
     by_leaf = paths.T.tocsr()
     number = np.arange(len(depth))
 
-    def rows_of(some):
-        own = depth[some, None]
-        common = (paths[some] @ by_leaf).toarray()
+    def compute_rows(batch):
+        own = depth[batch, None]
+        common = (paths[batch] @ by_leaf).toarray()
         union = own + depth - common
-        # of the tests of both all are answered alike but the last, at which they part
-        alike_common = common - (number[some, None] != number)
-        # each point has the tests of its own path, and half of those of both
-        alike = (answered[some] @ answers + own - alike_common[:, leaf]) / 2
-        return alike / union[:, leaf]
+        # common tests have the same outcome except for the last, where paths split
+        same_common = common - (number[batch, None] != number)
+        # each point counts the tests of its own path, and half of the common ones
+        same = (path_outcomes[batch] @ outcomes + own - same_common[:, leaf]) / 2
+        return same / union[:, leaf]
 
-    leaves.add_rows(total, rows_of)
+    leaves.add_rows(total, compute_rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regularised information maximisation."""
+"""Regularized information maximization."""
 
 from functools import partial
 from typing import Any
@@ -12,43 +12,43 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._kernels.gaussian import gaussian_gram, gaussian_rows
-from cdsk._runtime import check_memory, one_blas_thread
+from cdsk._pairwise import gaussian_gram, gaussian_rows
+from cdsk._utils import check_memory, limit_blas_threads, warn
 from cdsk._validation import check_choice, check_integer, check_number, check_points
-from cdsk._warn import warn
 from cdsk.baselines._base import Baseline
-from cdsk.baselines._gaussian import check_one_bandwidth, one_bandwidth
-from cdsk.baselines._start import in_own_unit, kmeans_labels
+from cdsk.baselines._gaussian import check_global_bandwidth, resolve_bandwidth
+from cdsk.baselines._initialization import center_and_scale, run_kmeans
 
 KERNELS = ("linear", "rbf")
 
-# What a factor may leave of the diagonal of K, which is 1.
-_REST = 1e-6
+# Largest residual of the pivoted Cholesky factorization; the diagonal of K is 1.
+_CHOLESKY_TOLERANCE = 1e-6
 
-# Relative gain of a step below which the search ends.
+# Relative decrease at which L-BFGS stops.
 _TOLERANCE = 1e-7
 
-# Steps of the logistic regression from whose weights the search starts.
-_STEPS_OF_START = 50
+# Iterations of the logistic regression that gives the initial weights.
+_INIT_ITERATIONS = 50
 
 
 class RIM(Baseline):
-    """Regularised information maximisation (RIM).
+    """Regularized information maximization (RIM).
 
-    A classifier p(k | x) = softmax(w_k'x + b_k) without labels. Maximises the mutual
+    A classifier p(k | x) = softmax(w_k'x + b_k) without labels. Maximizes the mutual
     information of points and clusters, less a penalty::
 
         H(mean_i p_i) - mean_i H(p_i) - regularization * mean_k |w_k|^2
 
-    The first entropy wants clusters of equal size, the second points that lie far from
-    the boundaries, the penalty simple boundaries: clusters that do not pay for
-    themselves lose all their points, so that ``n_clusters`` is the most there can be.
-    With the Gaussian kernel w_k is a function of its space (kernel RIM).
+    The first entropy favors clusters of equal size, the second one points far from the
+    boundaries, and the penalty simple boundaries. Clusters may lose all their points,
+    so that ``n_clusters`` is a maximum. With the Gaussian kernel w_k is a function in
+    its space (kernel RIM).
 
-    L-BFGS from a logistic regression on the labels of k-means. O(n d c) for each step;
-    with the Gaussian kernel O(n r c) after O(n r^2), where r is the numerical rank of
-    K, n for data of many features, and up to three n x n arrays. On one core 47 s for
-    2030 points of 2050 features in 203 clusters, 65 s with the Gaussian kernel.
+    L-BFGS starts from a logistic regression on the labels of k-means. O(n d c) for each
+    iteration; with the Gaussian kernel O(n r c) after O(n r^2), where r is the
+    numerical rank of K (n for data with many features), and up to three n x n arrays.
+    On one core 47 s for 2030 points of 2050 features in 203 clusters, 65 s with the
+    Gaussian kernel.
 
     Parameters
     ----------
@@ -56,33 +56,33 @@ class RIM(Baseline):
         Largest number of clusters c.
     kernel : {"linear", "rbf"}, default="linear"
         Linear boundaries, or those of a Gaussian kernel.
-    bandwidth : float or {"neighbour", "variance", "std", "median"}, default="median"
+    bandwidth : float or {"neighbor", "variance", "std", "median"}, default="median"
         Bandwidth of the Gaussian kernel, as in ``CDSK``.
     regularization : float, default=0.001
-        Weight of the penalty, n_clusters times the paper's lambda: it sums over
-        clusters, and one value would not serve few and many. Data are in units of their
-        root mean square distance to their centre.
+        Weight of the penalty, n_clusters times the paper's lambda. The paper sums over
+        clusters, so that no value of lambda fits both few and many. Data are in units
+        of their root mean square distance to their center.
     n_init : int, default=10
-        Starts of k-means.
+        Number of k-means initializations.
     max_iter : int, default=1000
-        Most steps.
+        Maximum number of iterations.
     random_state : int, RandomState or None, default=None
         Seed of k-means.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Labels.
+        Cluster of each point, numbered in order of appearance.
     coef_ : ndarray of shape (n_features or n_pivots, n_clusters)
-        Weights of the features, or of the kernel with ``pivots_``.
+        Weights of the features, or of the kernels of ``pivots_``.
     intercept_ : ndarray of shape (n_clusters,)
         The b_k.
     pivots_ : ndarray of shape (n_pivots, n_features) or None
-        Points of the Gaussian kernel that span all others.
-    objective_ : ndarray of shape (n_steps + 1,)
-        The objective at the start and after each step.
+        Points whose Gaussian kernels span those of all points.
+    objective_ : ndarray of shape (n_iter + 1,)
+        Initial objective, and the objective after each iteration.
     n_iter_ : int
-        Number of steps.
+        Number of iterations.
 
     References
     ----------
@@ -122,7 +122,7 @@ class RIM(Baseline):
         self.random_state = random_state
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Clusters of new points.
+        """Return the cluster of new points.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class RIM(Baseline):
         return np.argmax(self.predict_proba(X), axis=1)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities p(k | x) of the clusters of new points.
+        """Return the probabilities p(k | x) of the clusters of new points.
 
         Parameters
         ----------
@@ -149,56 +149,56 @@ class RIM(Baseline):
         """
         check_is_fitted(self)
         X = check_points(X, validate=partial(validate_data, self, reset=False))
-        return softmax(self._scores(X.astype(np.float64, copy=False)), axis=1)
+        with limit_blas_threads():
+            scores = self._scores(X.astype(np.float64, copy=False))
+        return softmax(scores, axis=1)
 
     def _scores(self, X):
         if self.kernel == "linear":
-            features = X - self._centre
+            features = X - self._center
         else:
             features = gaussian_rows(X, self.pivots_, self._bandwidth)
-        with one_blas_thread():
-            return features @ self.coef_ + self.intercept_
+        return features @ self.coef_ + self.intercept_
 
     def _check_parameters(self):
         check_choice(self.kernel, "kernel", KERNELS)
-        check_one_bandwidth(self.bandwidth)
+        check_global_bandwidth(self.bandwidth)
         check_number(self.regularization, "regularization", at_least=0)
         check_integer(self.n_init, "n_init", 1, 10**6)
         check_integer(self.max_iter, "max_iter", 1)
 
-    def _labels_of(self, X, rng):
-        with one_blas_thread():
-            points, self._centre, unit = in_own_unit(X)
-            start = kmeans_labels(points, self.n_clusters, self.n_init, rng)
-            if self.kernel == "linear":
-                weights, intercept = self._trained(points, start)
-                self.coef_, self.pivots_ = weights / unit, None
-            else:
-                features, pivots, triangle = self._factor(X)
-                weights, intercept = self._trained(features, start)
-                self.pivots_ = X[pivots]
-                self.coef_ = solve_triangular(triangle, weights, trans=1, lower=True)
-            self.intercept_ = intercept
-            labels = np.argmax(self._scores(X), axis=1)
-            # so that predict has the numbers of labels_; clusters without points last
-            found, first = np.unique(labels, return_index=True)
-            empty = np.setdiff1d(np.arange(self.n_clusters), found)
-            order = np.concatenate([found[np.argsort(first)], empty])
-            self.coef_, self.intercept_ = self.coef_[:, order], intercept[order]
+    def _cluster(self, X, rng):
+        points, self._center, unit = center_and_scale(X)
+        initial = run_kmeans(points, self.n_clusters, self.n_init, rng)
+        if self.kernel == "linear":
+            weights, intercept = self._train(points, initial)
+            self.coef_, self.pivots_ = weights / unit, None
+        else:
+            features, pivots, triangle = self._factorize_kernel(X)
+            weights, intercept = self._train(features, initial)
+            self.pivots_ = X[pivots]
+            self.coef_ = solve_triangular(triangle, weights, trans=1, lower=True)
+        self.intercept_ = intercept
+        labels = np.argmax(self._scores(X), axis=1)
+        # in the order of labels_, so that predict agrees; empty clusters last
+        present, first = np.unique(labels, return_index=True)
+        empty = np.setdiff1d(np.arange(self.n_clusters), present)
+        order = np.concatenate([present[np.argsort(first)], empty])
+        self.coef_, self.intercept_ = self.coef_[:, order], intercept[order]
         return labels
 
-    def _factor(self, X):
-        """Features (n, r) whose inner products are K, and those of the r pivots.
+    def _factorize_kernel(self, X):
+        """Return features (n, r) with inner products K, pivots (r,) and their rows.
 
-        A Cholesky factor with pivots, which ends where little of K is left.
+        By a pivoted Cholesky factorization, which stops when the residual is small.
         """
         n = len(X)
-        self._bandwidth = one_bandwidth(X, self.bandwidth)
+        self._bandwidth = resolve_bandwidth(X, self.bandwidth)
         check_memory(3 * 8 * n**2, "The kernel matrix", "Use fewer points.")
         factor, order, rank, _ = dpstrf(
-            # of the transpose, which LAPACK takes in place
+            # the transpose, which LAPACK overwrites without a copy
             gaussian_gram(X, self._bandwidth).T,
-            tol=_REST,
+            tol=_CHOLESKY_TOLERANCE,
             lower=True,
             overwrite_a=True,
         )
@@ -207,51 +207,49 @@ class RIM(Baseline):
         features[order] = factor
         return features, order[:rank], factor[:rank]
 
-    def _trained(self, features, start):
-        """Weights and intercepts at a maximum of the objective; start: labels."""
+    def _train(self, features, labels):
+        """Maximize the objective from initial labels; return weights and intercepts."""
         shape = features.shape[1] + 1, self.n_clusters
         arguments = features, self.regularization / self.n_clusters
-        options = {"method": "L-BFGS-B", "jac": True}
 
-        given = partial(cross_entropy, labels=start)
-        steps = {"maxiter": _STEPS_OF_START}
-        begin = minimize(
-            penalised,
+        initial = minimize(
+            penalized,
             np.zeros(shape).ravel(),
-            (*arguments, given),
-            **options,
-            options=steps,
+            (*arguments, partial(cross_entropy, labels=labels)),
+            method="L-BFGS-B",
+            jac=True,
+            options={"maxiter": _INIT_ITERATIONS},
         ).x
-        history = [-penalised(begin, *arguments, minus_information)[0]]
+        history = [-penalized(initial, *arguments, minus_information)[0]]
 
         def record(intermediate_result):
             history.append(-float(intermediate_result.fun))
 
-        steps = {
-            "maxiter": self.max_iter,
-            "maxfun": 4 * self.max_iter + 100,
-            "ftol": _TOLERANCE,
-        }
-        end = minimize(
-            penalised,
-            begin,
+        result = minimize(
+            penalized,
+            initial,
             (*arguments, minus_information),
-            **options,
+            method="L-BFGS-B",
+            jac=True,
             callback=record,
-            options=steps,
+            options={
+                "maxiter": self.max_iter,
+                "maxfun": 4 * self.max_iter + 100,
+                "ftol": _TOLERANCE,
+            },
         )
-        if end.status == 1:
+        if result.status == 1:
             warn(
-                f"RIM stopped after {end.nit} steps with a largest derivative of "
-                f"{np.abs(end.jac).max():.1e}. Expected a larger max_iter.",
+                f"RIM did not converge in {result.nit} iterations: the largest "
+                f"derivative is {np.abs(result.jac).max():.1e}. Increase max_iter.",
             )
-        self.objective_, self.n_iter_ = np.array(history), max(end.nit, 1)
-        weights = end.x.reshape(shape)
+        self.objective_, self.n_iter_ = np.array(history), max(result.nit, 1)
+        weights = result.x.reshape(shape)
         return weights[:-1], weights[-1]
 
 
-def penalised(parameters, features, regularization, loss):
-    """Loss of the scores of all points plus the penalty, and its gradient."""
+def penalized(parameters, features, regularization, loss):
+    """Return the loss of all scores plus the penalty, and the gradient."""
     parameters = parameters.reshape(features.shape[1] + 1, -1)
     weights = parameters[:-1]
     value, by_score = loss(log_softmax(features @ weights + parameters[-1], axis=1))
@@ -262,7 +260,7 @@ def penalised(parameters, features, regularization, loss):
 
 
 def minus_information(log_p):
-    """Minus the mutual information of points and clusters; its derivative by scores."""
+    """Return minus the mutual information, and its derivative by the scores (n, c)."""
     p = np.exp(log_p)
     mean = np.maximum(p.mean(axis=0), np.finfo(float).tiny)
     ratio = log_p - np.log(mean)
@@ -271,7 +269,7 @@ def minus_information(log_p):
 
 
 def cross_entropy(log_p, labels):
-    """Mean of -log p(label); its derivative by scores."""
+    """Return the mean of -log p(label), and its derivative by the scores (n, c)."""
     rows = np.arange(len(labels))
     derivative = np.exp(log_p)
     derivative[rows, labels] -= 1.0

@@ -1,51 +1,51 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Affinity from the paths that points share in a forest, Zhu, Loy & Gong (2014)."""
+"""Affinity by shared paths in a random forest, Zhu, Loy & Gong (2014)."""
 
 import numpy as np
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 
-from cdsk._runtime import check_memory
+from cdsk._utils import check_memory
 from cdsk._validation import check_choice, check_integer
 from cdsk.baselines._base import AffinityBaseline
-from cdsk.baselines._forest import Leaves, unit_features
+from cdsk.baselines._forest import Leaves, scale_features
 
 AFFINITIES = ("weighted", "path")
 
 
 class RobustAffinityGraph(AffinityBaseline):
-    """Spectral clustering of the paths that points share in a forest (RAG).
+    """Spectral clustering of shared paths in a random forest (RAG).
 
-    A random forest learns to tell the points from as many synthetic ones, each feature
-    of which is drawn from the values of that feature alone (Breiman's unsupervised
-    forest). Its trees so split where features depend on each other, and features
-    without structure hardly count. With P_t(x) the nodes from the root of tree t,
-    without it, to the leaf of x, the leaf included, the affinity is ::
+    A random forest learns to distinguish the points from as many synthetic ones, whose
+    features are drawn independently from their marginal distributions (Breiman's
+    unsupervised forest). Its trees split where features depend on each other, and
+    features without structure have little effect. With P_t(x) the nodes of tree t on
+    the path to the leaf of x, without the root, the affinity is ::
 
         W(x, y) = mean_t  w(P_t(x) n P_t(y)) / max(w(P_t(x)), w(P_t(y)))
 
-    where w sums the weights of nodes: 1 / (number of points that pass a node), or 1.
-    Of each row the largest entries stay, W = max(W, W').
+    where w sums the weights of nodes: 1 / (number of points in the node), or 1. The
+    largest entries of each row are kept, and W = max(W, W').
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_estimators : int, default=200
-        Trees of the forest.
+        Number of trees.
     affinity : {"weighted", "path"}, default="weighted"
         Weights of nodes: variant 3 of the paper (ClustRF-Strct with adaptive
-        weights), or variant 2, all 1.
+        weights), or variant 2 (all 1).
     n_neighbors : int, default=10
-        Entries that stay in each row, the diagonal not counted.
+        Number of off-diagonal entries that are kept in each row.
     min_samples_leaf : int, default=1
-        Fewest points of a leaf, true and synthetic.
+        Minimum number of points of a leaf, true and synthetic.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=10
-        Starts of k-means.
+        Number of k-means initializations.
     random_state : int, RandomState or None, default=None
-        Seed of the synthetic points, the forest and the starts.
+        Seed of the synthetic points, the forest and k-means.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class RobustAffinityGraph(AffinityBaseline):
     -----
     With T trees of h levels the forest takes O(T n log(n) h sqrt(d)), the affinity
     O(T n^2) and 16 n^2 bytes: 50 s on one core for 3000 points of 2000 features, nearly
-    all for the forest. As no feature alone tells true points from synthetic ones, the
-    first splits are next to random, and a hundred points with ten times as many useless
-    features as useful ones may be too few.
+    all for the forest. As no single feature distinguishes true points from synthetic
+    ones, the first splits are almost random: with ten times as many irrelevant features
+    as relevant ones, a hundred points may be too few.
 
     References
     ----------
@@ -98,18 +98,18 @@ class RobustAffinityGraph(AffinityBaseline):
         check_integer(self.n_neighbors, "n_neighbors", 1)
         check_integer(self.min_samples_leaf, "min_samples_leaf", 1)
 
-    def _affinity_of(self, X, rng):
+    def _compute_affinity(self, X, rng):
         n = len(X)
         check_memory(16 * n * n, "The affinity of all pairs", "Use fewer points.")
-        X = unit_features(X)
+        X = scale_features(X)
         W = np.zeros((n, n))
-        for tree in self._forest(X, rng):
+        for tree in self._grow_trees(X, rng):
             add_shared_paths(W, Leaves(tree, X), weighted=self.affinity == "weighted")
         W /= self.n_estimators
-        return _nearest(W, min(self.n_neighbors, n - 1))
+        return _keep_nearest(W, min(self.n_neighbors, n - 1))
 
-    def _forest(self, X, rng):
-        """Trees that tell X from points whose features are independent."""
+    def _grow_trees(self, X, rng):
+        """Return trees that distinguish X from points with independent features."""
         synthetic = np.take_along_axis(X, rng.randint(len(X), size=X.shape), axis=0)
         forest = RandomForestClassifier(
             self.n_estimators,
@@ -125,24 +125,24 @@ def add_shared_paths(total, leaves, weighted):
     paths = leaves.paths
     weights = np.ones(paths.shape[1])
     if weighted:
-        passing = np.bincount(leaves.of_point) @ paths
-        weights /= np.maximum(passing, 1)
-    weights[0] = 0.0  # the root, which all share
+        n_points = np.bincount(leaves.leaf_of) @ paths
+        weights /= np.maximum(n_points, 1)
+    weights[0] = 0.0  # the root, which all paths share
     lengths = paths @ weights
     nodes = (paths @ sparse.diags_array(weights)).T.tocsr()
 
-    def rows_of(some):
-        shared = (paths[some] @ nodes).toarray()
-        longest = np.maximum(lengths[some, None], lengths)
-        # a tree of one leaf: all are together
+    def compute_rows(batch):
+        shared = (paths[batch] @ nodes).toarray()
+        longest = np.maximum(lengths[batch, None], lengths)
+        # 1 in a tree with a single leaf
         rows = np.divide(shared, longest, out=np.ones_like(shared), where=longest > 0)
-        return rows[:, leaves.of_point]
+        return rows[:, leaves.leaf_of]
 
-    leaves.add_rows(total, rows_of)
+    leaves.add_rows(total, compute_rows)
 
 
-def _nearest(W, k):
-    """The k largest entries of each row beside the diagonal, symmetric, as CSR."""
+def _keep_nearest(W, k):
+    """Return the k largest off-diagonal entries of each row, symmetrized, as CSR."""
     n = len(W)
     np.fill_diagonal(W, -1.0)
     columns = np.argpartition(W, n - k, axis=1)[:, n - k :]

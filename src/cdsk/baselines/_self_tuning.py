@@ -4,20 +4,24 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cdsk._kernels.neighbours import SCALE_NEIGHBOUR
+from cdsk._neighbors import SCALE_NEIGHBOR
 from cdsk._validation import check_integer
 from cdsk.baselines._base import AffinityBaseline
-from cdsk.baselines._gaussian import check_n_neighbors, gaussian_affinity, neighbours_of
+from cdsk.baselines._gaussian import (
+    check_n_neighbors,
+    find_neighbors,
+    gaussian_affinity,
+)
 
 
 class SelfTuningSpectral(AffinityBaseline):
     """Spectral clustering with local scaling.
 
     ``W_ij = exp(-|x_i - x_j|^2 / (s_i s_j))`` with W_ii = 0, where s_i is the distance
-    of x_i to its 7th neighbour: dense and sparse clusters are judged each by its own
-    unit. The leading eigenvectors of D^-1/2 W D^-1/2 minimise the normalised cut,
+    of x_i to its 7th neighbor: dense and sparse clusters have scales of their own. The
+    leading eigenvectors of D^-1/2 W D^-1/2 minimize the normalized cut,
     relaxed to real numbers; their rows are scaled to unit length and clustered by
-    k-means. On all pairs it is most likely what the paper's row SC shows.
+    k-means. On all pairs it is most likely the method SC of the paper's tables.
 
     Time grows as n^2 d for W and n^2 per product with it, memory as 8 n^2 bytes; with
     ``n_neighbors`` k, W takes 12 to 24 n k bytes. 68 clusters of 2856 points with 1024
@@ -28,27 +32,28 @@ class SelfTuningSpectral(AffinityBaseline):
     n_clusters : int, default=8
         Number of clusters.
     scale_neighbor : int, default=7
-        Which neighbour gives the scale of a point; the farthest, if there are fewer.
+        Rank of the neighbor that gives the scale of a point; the farthest neighbor, if
+        there are fewer.
     n_neighbors : int, default=None
-        Keep W_ij only if one of i and j is among so many nearest of the other; None
-        keeps all.
+        Keep W_ij only if one of i and j is among the ``n_neighbors`` nearest neighbors
+        of the other; None keeps all.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=10
-        Starts of k-means.
+        Number of k-means initializations.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Seed of k-means.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each point, numbered in the order in which they first appear.
+        Cluster of each point, numbered in order of appearance.
     affinity_matrix_ : ndarray or CSR array of shape (n_samples, n_samples)
         W.
     scales_ : ndarray of shape (n_samples,)
-        s. A point with as many copies as ``scale_neighbor`` has a distance of 0 there
-        and takes the smallest scale of the others, or, if all points are such, the
-        smallest distance between different ones.
+        s. A point with at least ``scale_neighbor`` duplicates takes the smallest
+        positive scale, or, if there is none, the smallest distance between distinct
+        points.
 
     References
     ----------
@@ -70,7 +75,7 @@ class SelfTuningSpectral(AffinityBaseline):
         self,
         n_clusters: int = 8,
         *,
-        scale_neighbor: int = SCALE_NEIGHBOUR,
+        scale_neighbor: int = SCALE_NEIGHBOR,
         n_neighbors: int | None = None,
         assign_labels: str = "kmeans",
         n_init: int = 10,
@@ -88,18 +93,21 @@ class SelfTuningSpectral(AffinityBaseline):
         check_integer(self.scale_neighbor, "scale_neighbor", 1)
         check_n_neighbors(self.n_neighbors)
 
-    def _affinity_of(self, X, rng):
-        neighbours = neighbours_of(X, self.n_neighbors, rank=self.scale_neighbor)
-        self.scales_ = neighbours.scales
-        if not self.scales_.all():  # then none is positive
+    def _compute_affinity(self, X, rng):
+        neighbors = find_neighbors(
+            X, self.n_neighbors, scale_neighbor=self.scale_neighbor
+        )
+        self.scales_ = neighbors.scales
+        if not self.scales_.all():  # then all are 0
             self.scales_ = np.full(len(X), _smallest_distance(X))
         # 2 b_i b_j = s_i s_j
         bandwidths = self.scales_ / np.sqrt(2.0)
-        masked = None if self.n_neighbors is None else neighbours
-        return gaussian_affinity(X, bandwidths, masked)
+        if self.n_neighbors is None:
+            neighbors = None
+        return gaussian_affinity(X, bandwidths, neighbors)
 
 
 def _smallest_distance(X):
-    """Smallest distance between different points; 1, as good as any, if none differ."""
-    different = np.unique(X, axis=0)
-    return neighbours_of(different, 1).distances.min() if len(different) > 1 else 1.0
+    """Return the smallest distance between distinct points, 1 if all are equal."""
+    distinct = np.unique(X, axis=0)
+    return find_neighbors(distinct, 1).distances.min() if len(distinct) > 1 else 1.0

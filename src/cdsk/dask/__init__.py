@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Clustering of dask collections, by the passes of ``BlockCDSK``.
 
-Blocks of rows are worked on where they are: ``_local.py`` asks the schedulers of dask
-in this process to, ``_cluster.py`` the workers of a ``distributed.Client``.
+Chunks of rows are processed where they are: by the schedulers of dask in this process
+(``_local.py``), or by the workers of a ``distributed.Client`` (``_cluster.py``).
 """
 
 try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks by the workers of a client (tests/test_dask_cluster.py).
+"""Tasks on the workers of a client (tests/test_dask_cluster.py).
 
-Results are merged with those on the same worker first, whatever blocks they are of, and
-only what is left of every worker travels. Nothing is scattered: all that workers hold
-is made by tasks, and made again if a worker is lost.
+Results are first merged with those on the same worker, whatever their chunks, and only
+one result per worker is sent. Nothing is scattered: all data on workers are results of
+tasks, which are computed again if a worker is lost.
 """
 
 from collections import defaultdict
@@ -14,17 +14,16 @@ from dask.delayed import Delayed
 from distributed import CancelledError, KilledWorker, as_completed, futures_of, wait
 from distributed.comm import CommClosedError
 
-from cdsk.dask._tasks import FAN, merge_task, new_key
+from cdsk.dask._tasks import MERGE_FAN_IN, make_key, merge_task
 
 
 class Cluster:
-    """A client's workers. No future of ours is left when the ``with`` block ends."""
+    """The workers of a client; all futures are released at the end of ``with``."""
 
     def __init__(self, client):
         if client.asynchronous:
             raise ValueError(
-                "client must not be asynchronous, as fit waits for results; got "
-                f"{client}."
+                f"client must be synchronous, as fit waits for results; got {client}."
             )
         self._client = client
         self._check_connection()
@@ -34,106 +33,110 @@ class Cluster:
         return self
 
     def __exit__(self, kind, error, trace):
-        for held in self._futures:
-            future = held()
+        for reference in self._futures:
+            future = reference()
             if future is not None:
                 future.release()
         if isinstance(error, CommClosedError):
-            raise _lost(self._client) from error
+            raise _connection_error(self._client) from error
         if isinstance(error, OSError | CancelledError):
             self._check_connection(error)
 
-    def merged(self, results, merge, told):
-        """What the results of an array merge to, on some worker."""
-        futures = self._held(futures_of(self._client.persist(results)))
-        of_blocks, done = {future.key for future in futures}, 0
+    def merge(self, results, function, callback):
+        """Return the merged results of an array, as a task on some worker."""
+        futures = self._track(futures_of(self._client.persist(results)))
+        chunk_keys, n_done = {future.key for future in futures}, 0
         completed = as_completed(futures, loop=self._client.loop)
-        del futures  # each goes as soon as it has been merged
-        waiting = defaultdict(list)
+        del futures  # each is released as soon as it has been merged
+        pending = defaultdict(list)
         for batch in completed.batches():
             self._check(batch)
             workers = self._client.who_has(batch)
             for future in batch:
                 holders = workers.get(future.key, ())
-                waiting[next(iter(holders), None)].append(future)
-            done += sum(future.key in of_blocks for future in batch)
+                pending[next(iter(holders), None)].append(future)
+            n_done += sum(future.key in chunk_keys for future in batch)
             del batch, future
-            for there in waiting.values():
-                if len(there) >= FAN:
-                    completed.add(self._merge(there, merge))
-                    there.clear()
-            told(done / len(of_blocks))
-        tasks = [self._merge(there, merge) for there in waiting.values() if there]
-        waiting.clear()
+            for on_worker in pending.values():
+                if len(on_worker) >= MERGE_FAN_IN:
+                    completed.add(self._submit_merge(on_worker, function))
+                    on_worker.clear()
+            callback(n_done / len(chunk_keys))
+        tasks = [
+            self._submit_merge(on_worker, function)
+            for on_worker in pending.values()
+            if on_worker
+        ]
+        pending.clear()
         while len(tasks) > 1:
             tasks = [
-                self._merge(tasks[i : i + FAN], merge)
-                for i in range(0, len(tasks), FAN)
+                self._submit_merge(tasks[i : i + MERGE_FAN_IN], function)
+                for i in range(0, len(tasks), MERGE_FAN_IN)
             ]
-        return self._done(tasks[0])
+        return self._wait(tasks[0])
 
-    def everywhere(self, task):
-        """A task, computed by one worker and copied to all."""
-        (future,) = self._held(futures_of(self._client.persist(task)))
-        task = self._done(future)
+    def replicate(self, task):
+        """Return a task, computed by one worker and copied to all."""
+        (future,) = self._track(futures_of(self._client.persist(task)))
+        task = self._wait(future)
         self._client.replicate([future])
         return task
 
-    def value(self, collection):
-        """What a collection is."""
-        (future,) = self._held([self._client.compute(collection)])
-        self._done(future)
+    def compute(self, collection):
+        """Return the value of a collection."""
+        (future,) = self._track([self._client.compute(collection)])
+        self._wait(future)
         return future.result()
 
-    def _merge(self, futures, merge):
-        # before blocks that have not been read yet
-        task = self._client.submit(
-            merge_task, list(futures), merge, key=new_key("merge"), priority=1
+    def _submit_merge(self, futures, function):
+        # with priority over chunks that have not been read yet
+        future = self._client.submit(
+            merge_task, list(futures), function, key=make_key("merge"), priority=1
         )
-        return self._held([task])[0]
+        return self._track([future])[0]
 
-    def _held(self, futures):
+    def _track(self, futures):
         self._futures += map(ref, futures)
         return futures
 
-    def _done(self, future):
+    def _wait(self, future):
+        """Wait for a future, and return it as a task."""
         with suppress(CancelledError):
             wait(future)
         self._check([future])
         return Delayed(future.key, {future.key: future})
 
     def _check(self, futures):
+        """Raise the error of any future that failed."""
         for future in futures:
             if future.status == "cancelled":
                 self._check_connection()
                 raise RuntimeError(
-                    f"A task of the fit was cancelled, {future.key}: by someone else, "
-                    "or because scattered data that it needs, which no task can make "
-                    "again, were lost with their worker. Expected it to be left alone, "
-                    "and data that tasks read or make."
+                    f"Task {future.key} of the fit was cancelled: by another client, "
+                    "or because scattered data were lost with their worker, which no "
+                    "task can compute again. Use data that tasks read or compute."
                 )
             if future.status == "error":
                 error = future.exception()
                 if isinstance(error, KilledWorker):
-                    raise _in_words(future.key, error) from error
+                    raise _worker_error(future.key, error) from error
                 raise error
 
     def _check_connection(self, error=None):
         if self._client.status != "running":
-            raise _lost(self._client) from error
+            raise _connection_error(self._client) from error
 
 
-def _lost(client):
+def _connection_error(client):
     return RuntimeError(
         f"client must be connected to a scheduler; got {client}, whose "
         "scheduler may have ended."
     )
 
 
-def _in_words(key, error):
-    where = f"block {key[1]} of X" if isinstance(key, tuple) else "merged results"
+def _worker_error(key, error):
+    task = f"block {key[1]} of X" if isinstance(key, tuple) else "merged results"
     return RuntimeError(
-        f"Workers ended {error.allowed_failures + 1} times while they worked on "
-        f"{where}, most likely for lack of memory. Use smaller chunks, or workers with "
-        "more memory."
+        f"Workers ended {error.allowed_failures + 1} times while processing {task}, "
+        "probably for lack of memory. Use smaller chunks, or workers with more memory."
     )

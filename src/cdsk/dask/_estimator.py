@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The estimator of dask collections (tests/test_dask_estimator.py)."""
+"""``CDSK`` of dask collections (tests/test_dask_estimator.py)."""
 
 from contextlib import nullcontext
 from typing import Any, Self
@@ -10,31 +10,31 @@ from distributed import Client
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._blocks.estimator import PARTS, LandmarkEstimator
-from cdsk._frames import check_columns
-from cdsk._progress import Progress
-from cdsk._runtime import said_in_words, unchanged_if_it_fails
+from cdsk._utils import Progress, explain_memory_error, rollback_on_error
+from cdsk._validation import check_columns
+from cdsk.blocks._estimator import STAGE_SHARES, LandmarkEstimator
 from cdsk.dask._cluster import Cluster
 from cdsk.dask._local import Local
-from cdsk.dask._passes import DaskPasses, as_rows, judged
+from cdsk.dask._passes import DaskPasses, as_row_chunks, predict_lazily
 
-# Labels are made when they are asked for.
-_PARTS = {name: part / (1 - PARTS["labels"]) for name, part in PARTS.items()}
-_PARTS["labels"] = 0.0
+# Labels are lazy and take no time.
+_LABELS_SHARE = STAGE_SHARES["labels"]
+_STAGE_SHARES = {
+    name: share / (1 - _LABELS_SHARE) for name, share in STAGE_SHARES.items()
+} | {"labels": 0.0}
 
 
-# No set_output: a frame of pandas or polars would be computed at once. The keyword is
-# scikit-learn's, of which mypy knows nothing.
+# No set_output: a frame of pandas or polars would be computed at once. mypy does not
+# know this keyword of scikit-learn.
 class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """``BlockCDSK`` of dask arrays and DataFrames, on all workers of a cluster.
 
-    The same rows and the same ``random_state`` give the labels of ``BlockCDSK`` to the
-    bit, whatever the chunks, the workers and their number.
+    The same rows and the same ``random_state`` give the same bits as ``BlockCDSK``,
+    whatever the chunks, the workers and their number.
 
-    ``fit`` goes through the blocks twice, once more if the sizes of chunks are not
-    known: X should be persisted if that is cheaper than to make it again. The landmarks
-    are clustered in the process of the caller. All that is said of rows is lazy, in the
-    chunks of X.
+    ``fit`` makes two passes over the chunks, and one more if chunk sizes are unknown:
+    persist X if that is cheaper than computing it again. The landmarks are clustered in
+    the process of the caller. Labels and predictions are lazy, in the chunks of X.
 
     Parameters
     ----------
@@ -42,19 +42,19 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
             lam, max_iter, tol, qp_tol, assign_labels, n_init, random_state, verbose
         As for ``BlockCDSK``.
     kernel : {"rbf"}, default="rbf"
-        The only one: landmarks need rows that can be compared.
+        Only "rbf" is supported, as rows are compared with landmarks.
     n_threads : int, default=None
-        Threads for the fit of the landmarks. Tasks on blocks have one each.
+        Number of threads for the fit of the landmarks. Tasks on chunks use one each.
     client : distributed.Client, default=None
-        Whose workers to use. None: those of the current client, or the scheduler of
+        Client of the workers to use. None: the current client, or the scheduler of
         dask in this process if there is none.
 
     Attributes
     ----------
     labels_ : dask.array.Array of shape (n_samples,)
-        Cluster of each row, lazily: what ``predict`` says of it. It refers to X and is
-        left out where a model is pickled.
-    n_samples_, n_clusters_, landmarks_, landmark_masses_, landmark_model_, \
+        Cluster of each row, lazily, as returned by ``predict``. It refers to X and is
+        not pickled.
+    n_samples_, n_clusters_, landmarks_, landmark_counts_, landmark_model_, \
             representation_, choice_, lam_, n_iter_, converged_, params_, \
             n_features_in_, feature_names_in_
         As for ``BlockCDSK``.
@@ -72,7 +72,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
 
     labels_: da.Array
 
-    _reported_as = "dask.CDSK"
+    _report_name = "dask.CDSK"
 
     def __init__(
         self,
@@ -115,14 +115,14 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         self.kernel = kernel
         self.client = client
 
-    @said_in_words("A fit of blocks", "fewer landmarks")
+    @explain_memory_error("fitting blocks", "Use fewer landmarks.")
     def fit(self, X: Any, y: object = None) -> Self:
-        """Cluster the rows of X, now.
+        """Cluster the rows of X immediately.
 
         Parameters
         ----------
         X : dask array or dask DataFrame of shape (n_samples, n_features)
-            In chunks of any number of rows. Chunks of some columns are put together.
+            Chunks may have any number of rows. Chunks along the columns are joined.
         y : Ignored
             Present for the scikit-learn API.
 
@@ -130,16 +130,19 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         -------
         self : CDSK
         """
-        with unchanged_if_it_fails(self):
-            inner = self._check_parameters()
-            rows = self._checked(X, reset=True)
-            with self._runner() as runner, Progress(self.verbose, _PARTS) as progress:
+        with rollback_on_error(self):
+            landmark_model = self._check_parameters()
+            rows = self._validate(X, reset=True)
+            with (
+                self._make_runner() as runner,
+                Progress(self.verbose, _STAGE_SHARES) as progress,
+            ):
                 progress.stage("sample")
                 passes = DaskPasses(rows, runner)
-                return self._fit(passes, inner, progress)
+                return self._fit(passes, landmark_model, progress)
 
     def predict(self, X: Any) -> da.Array:
-        """Cluster of new rows: the one with the largest votes of the landmarks near.
+        """Return the cluster of new rows with the largest vote of nearby landmarks.
 
         Parameters
         ----------
@@ -149,10 +152,10 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         -------
         labels : dask array of shape (n_new,)
         """
-        return self._judged(X, "labels")
+        return self._predict(X, "predict")
 
     def decision_function(self, X: Any) -> da.Array:
-        """Logarithm of the votes of the landmarks for every cluster.
+        """Return the logarithm of the votes of the landmarks for every cluster.
 
         Parameters
         ----------
@@ -161,12 +164,12 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         Returns
         -------
         log_votes : dask array of shape (n_new, n_clusters)
-            -inf for a cluster none of whose landmarks is near.
+            -inf for a cluster without nearby landmarks.
         """
-        return self._judged(X, "log_votes")
+        return self._predict(X, "decision_function")
 
     def predict_proba(self, X: Any) -> da.Array:
-        """Share of every cluster in the votes.
+        """Return the share of every cluster in the votes.
 
         Parameters
         ----------
@@ -175,12 +178,12 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         Returns
         -------
         shares : dask array of shape (n_new, n_clusters)
-            Rows sum to 1. They are no calibrated probabilities.
+            Rows sum to 1. They are not calibrated.
         """
-        return self._judged(X, "shares")
+        return self._predict(X, "predict_proba")
 
     def transform(self, X: Any) -> da.Array:
-        """Rows in the embedding of the landmarks: the mean of those near.
+        """Return rows in the embedding of the landmarks, as means of nearby ones.
 
         Parameters
         ----------
@@ -189,27 +192,27 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         Returns
         -------
         coordinates : dask array of shape (n_new, n_clusters)
-            Fewer columns where fewer rows of the sample differ.
+            Fewer columns if the sample has fewer distinct rows.
         """
-        return self._judged(X, "coordinates")
+        return self._predict(X, "transform")
 
-    def _judged(self, X, what):
+    def _predict(self, X, method):
         check_is_fitted(self, "landmarks_")
-        return judged(self._checked(X, reset=False), self._judge, what)
+        return predict_lazily(self._validate(X, reset=False), self._predictor, method)
 
-    def _checked(self, X, reset):
-        rows = as_rows(X)
-        # names of the columns are those of a DataFrame without rows
-        seen = X._meta if hasattr(X, "columns") else rows
-        check_columns(seen, "X")
-        validate_data(self, seen, reset=reset, skip_check_array=True)
+    def _validate(self, X, reset):
+        rows = as_row_chunks(X)
+        # the meta of a DataFrame has its column names and no rows
+        meta = X._meta if hasattr(X, "columns") else rows
+        check_columns(meta, "X")
+        validate_data(self, meta, reset=reset, skip_check_array=True)
         return rows
 
     def _check_parameters(self):
         if self.kernel != "rbf":
             raise ValueError(
                 "kernel must be 'rbf', as rows are compared with landmarks; got "
-                f"{self.kernel!r}. A precomputed kernel is for cdsk.CDSK."
+                f"{self.kernel!r}. Use cdsk.CDSK for a precomputed kernel."
             )
         if not isinstance(self.client, Client | None):
             raise ValueError(
@@ -218,7 +221,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
             )
         return super()._check_parameters()
 
-    def _runner(self):
+    def _make_runner(self):
         client = self.client
         if client is None:
             try:
@@ -229,9 +232,9 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
 
     def __sklearn_clone__(self):
         # a client cannot be copied
-        own = self.get_params(deep=False)
-        client = own.pop("client")
-        return type(self)(**clone(own, safe=False), client=client)
+        params = self.get_params(deep=False)
+        client = params.pop("client")
+        return type(self)(**clone(params, safe=False), client=client)
 
     def __getstate__(self):
         state = dict(super().__getstate__())

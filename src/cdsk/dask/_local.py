@@ -1,48 +1,50 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks by dask's own schedulers in this process (tests/test_dask_estimator.py)."""
+"""Tasks on dask's schedulers in this process (tests/test_dask_estimator.py)."""
 
 import dask
 from dask import delayed
 from dask.callbacks import Callback
 
-from cdsk.dask._tasks import FAN, merge_task, new_key
+from cdsk.dask._tasks import MERGE_FAN_IN, make_key, merge_task
 
 
 class Local:
-    """The scheduler that dask is configured for, threads as a rule."""
+    """The scheduler that dask is configured for, by default threads."""
 
-    def merged(self, results, merge, told):
-        """What the results of an array merge to, computed."""
+    def merge(self, results, function, callback):
+        """Return the merged results of an array, computed."""
         tasks = results.to_delayed().ravel().tolist()
         while True:
             tasks = [
                 delayed(merge_task)(
-                    tasks[i : i + FAN], merge, dask_key_name=new_key("merge")
+                    tasks[i : i + MERGE_FAN_IN],
+                    function,
+                    dask_key_name=make_key("merge"),
                 )
-                for i in range(0, len(tasks), FAN)
+                for i in range(0, len(tasks), MERGE_FAN_IN)
             ]
             if len(tasks) == 1:
                 break
-        with _Told(told):
+        with _ProgressCallback(callback):
             return dask.persist(tasks[0])[0]
 
-    def everywhere(self, task):
-        """A task, computed."""
+    def replicate(self, task):
+        """Return a task, computed."""
         return dask.persist(task)[0]
 
-    def value(self, collection):
-        """What a collection is."""
+    def compute(self, collection):
+        """Return the value of a collection."""
         return dask.compute(collection)[0]
 
 
-class _Told(Callback):
-    """Tells what share of the tasks is done."""
+class _ProgressCallback(Callback):
+    """Call a function with the completed fraction of the tasks."""
 
-    def __init__(self, told):
+    def __init__(self, callback):
         super().__init__()
-        self._tell = told
+        self._report = callback  # _callback is a property of dask's class
 
     def _posttask(self, key, result, dsk, state, worker_id):
         done = len(state["finished"])
         left = sum(len(state[name]) for name in ("ready", "waiting", "running"))
-        self._tell(done / (done + left))
+        self._report(done / (done + left))

@@ -10,25 +10,25 @@ import numpy as np
 from dask import delayed
 from dask.base import tokenize
 
-from cdsk._blocks.gram import merge_grams
-from cdsk._blocks.passes import check_same_rows
-from cdsk._blocks.sample import merge_samples
+from cdsk.blocks._gram import merge_grams
+from cdsk.blocks._passes import check_same_n_rows
+from cdsk.blocks._sample import merge_samples
 from cdsk.dask._tasks import (
-    decide_task,
     gram_task,
-    judge_task,
+    landmarks_task,
     length_task,
-    new_key,
-    over_blocks,
+    make_key,
+    map_chunks,
+    predict_task,
     sample_task,
     size_task,
 )
 
 
-def as_rows(X):
-    """A dask array whose chunks are whole rows."""
+def as_row_chunks(X):
+    """Return X as a dask array whose chunks have all columns."""
     if hasattr(X, "to_dask_array"):
-        # tuned, a file of which some columns are read would be put with the next one
+        # tuning would join files of which only some columns are read
         with dask.config.set({"optimization.tune.active": False}):
             X = X.to_dask_array()
     if not isinstance(X, da.Array):
@@ -46,21 +46,21 @@ def as_rows(X):
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
 
 
-def judged(X, judge, what):
-    """What a ``Judge`` says of the rows of X, lazily, in the chunks of X."""
-    none = judge.none(what)
-    columns = none.shape[1] if none.ndim == 2 else 1
-    found = X.map_blocks(
-        judge_task,
-        name=f"cdsk-{what}-{tokenize(X, judge)}",
-        chunks=(X.chunks[0], (columns,)),
-        meta=none.reshape(0, columns),
+def predict_lazily(X, predictor, method):
+    """Return a dask array of a ``LandmarkPredictor`` method, in the chunks of X."""
+    empty = predictor.empty(method)
+    n_columns = empty.shape[1] if empty.ndim == 2 else 1
+    output = X.map_blocks(
+        predict_task,
+        name=f"cdsk-{method}-{tokenize(X, predictor)}",
+        chunks=(X.chunks[0], (n_columns,)),
+        meta=empty.reshape(0, n_columns),
         n_features=X.shape[1],
-        judge=delayed(judge, pure=True, traverse=False),
-        what=what,
+        predictor=delayed(predictor, pure=True, traverse=False),
+        method=method,
     )
-    # an axis that map_blocks drops costs a copy of every block
-    return found if none.ndim == 2 else found[:, 0]
+    # dropping the axis in map_blocks would copy every chunk
+    return output if empty.ndim == 2 else output[:, 0]
 
 
 class DaskPasses:
@@ -68,58 +68,56 @@ class DaskPasses:
 
     def __init__(self, X, runner):
         self._runner = runner
-        self._X = self._counted(X)
+        self._X = self._with_known_chunks(X)
         self.n_rows = self._X.shape[0]
 
-    def sample(self, seed, size_for, told):
-        size = size_for(self.n_rows)
-        below = _above_smallest(size, self.n_rows)
-        sample, found = self._sample(seed, size, below, told)
-        if below is not None and found < size:
-            sample, _ = self._sample(seed, size, None, told)
+    def sample(self, seed, choose_size, callback):
+        size = choose_size(self.n_rows)
+        key_bound = _bound_keys(size, self.n_rows)
+        sample, n_sampled = self._sample(seed, size, key_bound, callback)
+        if key_bound is not None and n_sampled < size:
+            sample, _ = self._sample(seed, size, None, callback)
         return sample
 
-    def decide(self, sample, rng, **how):
-        name = new_key("landmarks")
-        task = delayed(decide_task)(sample, rng, how, dask_key_name=name)
-        self._decided = self._runner.everywhere(task)
-        return self._runner.value(self._decided)
+    def fit_landmarks(self, sample, options, rng):
+        key = make_key("landmarks")
+        task = delayed(landmarks_task)(sample, options, rng, dask_key_name=key)
+        self._fitted = self._runner.replicate(task)
+        return self._runner.compute(self._fitted)
 
-    def gram(self, factors, told):
-        grams = over_blocks(
-            *(self._X, gram_task, "similarities"),
-            decided=self._decided,
-            factors=factors,
+    def gram(self, factors, callback):
+        grams = map_chunks(
+            self._X, gram_task, "similarities", fitted=self._fitted, factors=factors
         )
-        gram = self._runner.value(self._runner.merged(grams, merge_grams, told))
-        check_same_rows(self.n_rows, 0 if gram is None else gram.n_rows)
+        gram = self._runner.compute(self._runner.merge(grams, merge_grams, callback))
+        check_same_n_rows(self.n_rows, 0 if gram is None else gram.n_rows)
         return gram
 
-    def labels(self, judge, told):
-        return judged(self._X, judge, "labels")
+    def predict_labels(self, predictor, callback):
+        return predict_lazily(self._X, predictor, "predict")
 
-    def _sample(self, seed, size, below, told):
-        """The sample, wherever it is, and how many rows are in it."""
-        samples = over_blocks(
-            *(self._X, sample_task, "sample"), seed=seed, size=size, below=below
+    def _sample(self, seed, size, key_bound, callback):
+        """Return a task with the sample, and the number of rows in it."""
+        samples = map_chunks(
+            self._X, sample_task, "sample", seed=seed, size=size, key_bound=key_bound
         )
         merge = partial(merge_samples, size=size)
-        sample = self._runner.merged(samples, merge, told)
-        task = delayed(size_task)(sample, dask_key_name=new_key("size"))
-        found, n_rows = self._runner.value(task)
-        check_same_rows(self.n_rows, n_rows)
-        return sample, found
+        sample = self._runner.merge(samples, merge, callback)
+        task = delayed(size_task)(sample, dask_key_name=make_key("size"))
+        n_sampled, n_rows = self._runner.compute(task)
+        check_same_n_rows(self.n_rows, n_rows)
+        return sample, n_sampled
 
-    def _counted(self, X):
-        """X with known chunks, which takes a pass if they are not."""
+    def _with_known_chunks(self, X):
+        """Return X with known chunk sizes, which are counted in a pass if needed."""
         if not math.isnan(X.shape[0]):
             return X
-        lengths = self._runner.value(over_blocks(X, length_task, "count"))
-        rows = tuple(map(int, lengths[:, 0]))
-        return da.Array(X.dask, X.name, (rows, X.chunks[1]), meta=X)
+        lengths = self._runner.compute(map_chunks(X, length_task, "count"))
+        sizes = tuple(map(int, lengths[:, 0]))
+        return da.Array(X.dask, X.name, (sizes, X.chunks[1]), meta=X)
 
 
-def _above_smallest(size, n):
-    """A key that is larger than the ``size`` smallest of n, as good as certainly."""
+def _bound_keys(size, n):
+    """Return a key almost certainly larger than the ``size`` smallest of n keys."""
     share = (size + 6 * math.sqrt(size) + 20) / max(n, 1)
     return np.uint64(share * 2.0**64) if share < 1 else None

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks: what is done with a block, or with results (tests/test_dask_tasks.py).
+"""Tasks on a chunk, or on results of chunks (tests/test_dask_tasks.py).
 
-Those of a fit give a ``Sample`` or a ``Gram`` for a block, None for one without rows,
-and run on one thread each: the scheduler keeps the processors busy. A block is read in
-the task that works on it, as dask fuses operations on blocks.
+The tasks of a fit return a ``Sample`` or a ``Gram`` of a chunk, None if it has no rows.
+Each runs on one thread, as the scheduler keeps the processors busy. A chunk is
+read in the task that processes it, as dask fuses operations on chunks. In messages a
+chunk is a block of X, with the index it has in ``X.blocks``.
 """
 
 from functools import reduce
@@ -13,102 +14,111 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy import sparse
 
-from cdsk._blocks.gram import Gram
-from cdsk._blocks.landmarks import Landmarks, decide
-from cdsk._blocks.passes import (
-    gram_of_parts,
-    judge_parts,
-    rows_for,
-    sample_of_parts,
+from cdsk.blocks._gram import Gram
+from cdsk.blocks._landmarks import Landmarks, fit_landmarks
+from cdsk.blocks._passes import (
+    choose_part_rows,
+    predict_parts,
+    sample_parts,
+    sum_grams,
 )
-from cdsk._blocks.sample import Sample
-from cdsk._blocks.sources import Source
+from cdsk.blocks._sample import Sample
+from cdsk.blocks._sources import Source
 
-# Results that are merged at a time.
-FAN = 8
+# Number of results that one task merges.
+MERGE_FAN_IN = 8
 
 
-def new_key(name):
-    """A key of a task that is nobody else's, shown as cdsk-name by the dashboard."""
+def make_key(name):
+    """Return a unique task key, shown as cdsk-name by the dashboard."""
     return f"cdsk-{name}-{uuid4().hex}"
 
 
-def over_blocks(X, function, name, **how):
-    """A dask array with a result of ``function`` in the place of every block of X."""
+def map_chunks(X, function, name, **kwargs):
+    """Return a dask array with one result of ``function`` for each chunk of X."""
     return X.map_blocks(
         function,
-        name=new_key(name),
+        name=make_key(name),
         chunks=((1,) * X.numblocks[0], (1,)),
         meta=np.empty((0, 0), dtype=object),
         n_features=X.shape[1],
-        **how,
+        **kwargs,
     )
 
 
-def length_task(block, n_features):
-    """Number of rows."""
-    return np.array([[len(block)]])
+def length_task(chunk, n_features):
+    """Return the number of rows (1, 1)."""
+    return np.array([[len(chunk)]])
 
 
-def sample_task(block, n_features, seed, size, below, block_info=None):
-    """The ``Sample`` of a block."""
-    return sample_of_parts(_parts(block, block_info), n_features, seed, size, below)
+def sample_task(chunk, n_features, seed, size, key_bound, block_info=None):
+    """Return the ``Sample`` of a chunk."""
+    parts = _iter_parts(chunk, block_info)
+    return sample_parts(parts, n_features, seed=seed, size=size, key_bound=key_bound)
 
 
-def gram_task(block, n_features, decided, factors, block_info=None):
-    """The ``Gram`` of a block, by what ``decide_task`` gave."""
-    representation, landmarks, _ = decided
-    parts = _parts(block, block_info, landmarks.points.size)
-    return gram_of_parts(parts, n_features, representation, landmarks, factors)
+def gram_task(chunk, n_features, fitted, factors, block_info=None):
+    """Return the ``Gram`` of a chunk, given the result of ``landmarks_task``."""
+    representation, landmarks, _ = fitted
+    return sum_grams(
+        _iter_parts(chunk, block_info, landmarks.points.size),
+        n_features,
+        representation=representation,
+        landmarks=landmarks,
+        factors=factors,
+    )
 
 
-def judge_task(block, n_features, judge, what, block_info=None):
-    """What a ``Judge`` says of a block, in columns."""
-    number, first = _place(block_info)
-    parts = _parts(block, block_info, judge.work_per_row)
+def predict_task(chunk, n_features, predictor, method, block_info=None):
+    """Return the result of a ``LandmarkPredictor`` for a chunk, as a matrix."""
+    block, first_row = _locate(block_info)
+    parts = _iter_parts(chunk, block_info, predictor.work_per_row)
     try:
-        found = [values for _, values in judge_parts(parts, n_features, judge, what)]
+        results = predict_parts(parts, n_features, predictor, method)
+        values = [value for _, value in results]
     except ValueError as error:
-        if first is not None:
+        if first_row is not None:
             raise
         raise ValueError(
-            f"{error} (Chunk sizes are not known: rows are counted from the first of "
-            f"block {number}.)"
+            f"{error} (Chunk sizes are unknown: row numbers are relative to block "
+            f"{block}.)"
         ) from None
-    found = np.concatenate([judge.none(what), *found])
-    return found if found.ndim == 2 else found[:, np.newaxis]
+    output = np.concatenate([predictor.empty(method), *values])
+    return output if output.ndim == 2 else output[:, np.newaxis]
 
 
 def size_task(sample):
-    """Number of rows in a ``Sample``, and of those that it was drawn from."""
+    """Return the number of rows of a ``Sample``, and that it was drawn from."""
     return (0, 0) if sample is None else (len(sample.keys), sample.n_rows)
 
 
-def decide_task(sample, rng, how):
-    """Representation and landmarks for a sample, and the random numbers after that."""
-    return *decide(sample.points, **how, rng=rng, n_threads=1), rng
+def landmarks_task(sample, options, rng):
+    """Return the representation, the landmarks and the advanced generator."""
+    return *fit_landmarks(sample.points, options, rng, n_threads=1), rng
 
 
-def merge_task(results, merge):
-    """What all results that are not None merge to."""
-    some = [result for result in results if result is not None]
-    return reduce(merge, some) if some else None
+def merge_task(results, function):
+    """Merge all results that are not None."""
+    present = [result for result in results if result is not None]
+    return reduce(function, present) if present else None
 
 
-def _place(block_info):
-    """Number of a block and of its first row, None if that is not known."""
-    block = block_info[0]
-    first = block["array-location"][0][0]
-    return block["chunk-location"][0], None if np.isnan(first) else int(first)
+def _locate(block_info):
+    """Return the index of a chunk and of its first row, None if that is unknown."""
+    info = block_info[0]
+    first_row = info["array-location"][0][0]
+    return info["chunk-location"][0], None if np.isnan(first_row) else int(first_row)
 
 
-def _parts(block, block_info, work_per_row=0):
-    number, first = _place(block_info)
-    source = Source(lambda: iter([block]), True)
-    return source.parts(rows_for(work_per_row), first or 0, number)
+def _iter_parts(chunk, block_info, work_per_row=0):
+    block, first_row = _locate(block_info)
+    source = Source(lambda: iter([chunk]), has_blocks=True)
+    return source.iter_parts(
+        choose_part_rows(work_per_row), first_row=first_row or 0, first_block=block
+    )
 
 
-# Schedulers weigh what they move.
+# Sizes that schedulers use to decide what to move.
 @sizeof.register(Sample)
 def _(sample):
     return sizeof((sample.keys, sample.rows, sample.points))
@@ -121,7 +131,7 @@ def _(gram):
 
 @sizeof.register(Landmarks)
 def _(landmarks):
-    # once more in their search
+    # twice: the search tree holds a copy
     return 2 * sizeof(landmarks.points)
 
 

@@ -127,12 +127,12 @@ CDSK_FUNCTION int (*cdsk_similarity_f32)(
 /* ---------------------------------------------------------------- quadratic program */
 
 /* Row i of a symmetric matrix: either fill scratch (n doubles) and return it, or return a
- * pointer to where the row lies. Two rows are in use at a time, with different scratch: a
+ * pointer to the stored row. Two rows are in use at a time, with different scratch: a
  * row returned must outlive the next call. Runs without the GIL and must not throw. */
 typedef const double *(*cdsk_row)(void *user, Py_ssize_t i, double *scratch);
 
-/* Minimise p'x + x'Qx over sum(x) = 1, 0 <= x <= upper, Q positive semi-definite.
- *   row, user  rows of Q; user is handed to row
+/* Minimize p'x + x'Qx over sum(x) = 1, 0 <= x <= upper, Q positive semi-definite.
+ *   row, user  rows of Q; user is passed to row
  *   diagonal   (n,) in, of Q
  *   p          (n,) in, finite
  *   upper      more than 1 means 1

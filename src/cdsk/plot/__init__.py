@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of a clustering. Needs matplotlib, imported only when a picture is made.
+"""Plots of a clustering. Requires matplotlib, which is imported by the first plot.
 
-A cluster has the same colour in every picture of a model. Every function draws into the
-axes it is given and returns them; ``overview`` makes a figure of all.
+A cluster has the same color in all plots of a model. Every function plots on the given
+axes and returns them; ``overview`` returns a figure of all plots.
 """
 
 from cdsk.plot._choice import choice

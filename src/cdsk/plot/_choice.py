@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How view and kernel were chosen: scores above agreement (tests/test_plot.py)."""
+"""Plot of the selection of representation and kernel (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cdsk._blocks.estimator import LandmarkEstimator
-from cdsk._estimator import CDSK
-from cdsk._explain.phrases import in_words
-from cdsk.plot._common import COLOURS, DARK, GREY, axes_or_current, drawn
+from cdsk._cdsk import CDSK
+from cdsk.blocks._estimator import LandmarkEstimator
+from cdsk.plot._common import COLORS, DARK, GRAY, get_axes, get_fitted_model
+from cdsk.report._formatting import format_representation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Heights of the matrix, of the space between it and the curves, whose own height is
-# 1, of the legend above them, and of the bar of a view above all.
-_HEIGHT, _SPACE, _LEGEND, _BAR = 1.0, 0.12, 0.3, 0.16
+# Heights relative to the curves: the matrix, the space above it, the legend of the
+# curves, and the bar of a representation.
+_MATRIX, _SPACE, _LEGEND, _BAR = 1.0, 0.12, 0.3, 0.16
 
-# Up to so many candidates the agreement is written into its cell.
-_MOST_WRITTEN = 8
+# With more candidates, the cells of the matrix show no numbers.
+_MAX_ANNOTATED = 8
 
 
 def choice(
@@ -27,18 +27,18 @@ def choice(
     ax: "Axes | None" = None,
     title: str | None = None,
 ) -> "Axes":
-    """Draw score, balance and cohesion of each candidate, and how far each two agree.
+    """Plot score, balance and cohesion of the candidates, and their agreement.
 
-    The curves are above, the adjusted Rand index of every two candidates below, in the
-    same columns. The chosen candidate is framed. Where views of the data were compared,
-    bars on top show their scores, the chosen one in dark.
+    The matrix below the curves shows the adjusted Rand index of each pair of
+    candidates. A frame marks the selected candidate. If several representations of the
+    data were compared, bars at the top show their scores, the selected one in dark.
 
     Parameters
     ----------
     model : CDSK or BlockCDSK
-        Fitted model; of blocks the landmarks are drawn.
+        Fitted model; for BlockCDSK, its landmarks are plotted.
     ax : matplotlib Axes, default=None
-        Where to draw; None means the current ones of pyplot.
+        Axes to plot on; None means the current pyplot axes.
     title : str, default=None
         Title of the axes.
 
@@ -46,70 +46,75 @@ def choice(
     -------
     ax : matplotlib Axes
     """
-    model = drawn(model)
-    ax = axes_or_current(ax)
+    model = get_fitted_model(model)
+    ax = get_axes(ax)
     ax.set(title=title)
     ax.spines[:].set_visible(False)
-    tried = model.choice_
-    if len(tried.names) == 1:
+    selection = model.choice_
+    if len(selection.names) == 1:
         ax.text(
-            *(0.5, 0.5, f"one kernel: {tried.names[0]}"),
+            x=0.5,
+            y=0.5,
+            s=f"one kernel: {selection.names[0]}",
             ha="center",
             va="center",
             transform=ax.transAxes,
         )
         ax.set(xticks=[], yticks=[])
         return ax
-    column = np.arange(len(tried.names))
-    _draw_matrix(ax, tried)
-    _draw_curves(ax, tried, column)
-    names, common = without_common_ending(tried.names)
-    rows = -_SPACE - _HEIGHT * (column + 0.5) / len(column)
+    column = np.arange(len(selection.names))
+    _plot_matrix(ax, selection)
+    _plot_curves(ax, selection, column)
+    names, suffix = strip_common_suffix(selection.names)
+    rows = -_SPACE - _MATRIX * (column + 0.5) / len(column)
     ax.set_xticks(column, names)
-    views, bars, top = _draw_views(ax, model.representation_, len(column))
-    ax.set_yticks([0.0, 0.5, 1.0, *rows, *bars], ["0", "0.5", "1", *names, *views])
+    labels, bars, top = _plot_representations(ax, model.representation_, len(column))
+    ax.set_yticks([0.0, 0.5, 1.0, *rows, *bars], ["0", "0.5", "1", *names, *labels])
     ax.tick_params(length=0)
-    ax.set(xlabel=f"kernel (... {common})" if common else "kernel")
-    ax.set(xlim=(-0.5, len(column) - 0.5), ylim=(-_SPACE - _HEIGHT, top))
+    ax.set(xlabel=f"kernel (... {suffix})" if suffix else "kernel")
+    ax.set(xlim=(-0.5, len(column) - 0.5), ylim=(-_SPACE - _MATRIX, top))
     return ax
 
 
-def _draw_views(ax, representation, width):
-    """A bar for the score of every view, as wide as the axes for 1.
+def _plot_representations(ax, representation, width):
+    """Plot a bar for the score of every representation; a score of 1 has full width.
 
-    Returns the names of the views, the heights of their bars, and where they end.
+    Return the names, the vertical positions of the bars, and the upper limit.
     """
-    scores, below = representation.scores, 1.0 + _LEGEND
+    scores, bottom = representation.scores, 1.0 + _LEGEND
     if len(scores) < 2:
-        return [], [], below
-    top = below + _BAR * len(scores) + _SPACE
+        return [], [], bottom
+    top = bottom + _BAR * len(scores) + _SPACE
     heights = top - _BAR * (np.arange(len(scores)) + 0.5)
     lengths = width * np.clip(list(scores.values()), 0.0, 1.0)
-    chosen = [view == representation.view for view in scores]
+    is_selected = [name == representation.view for name in scores]
     ax.barh(
-        *(heights, lengths),
+        heights,
+        lengths,
         left=-0.5,
         height=0.8 * _BAR,
-        color=[DARK if is_chosen else GREY for is_chosen in chosen],
+        color=[DARK if selected else GRAY for selected in is_selected],
     )
-    for height, length, score, is_chosen in zip(
-        heights, lengths, scores.values(), chosen, strict=True
+    for height, length, score, selected in zip(
+        heights, lengths, scores.values(), is_selected, strict=True
     ):
-        # within a bar that leaves no room beside it
-        inside = length > 0.85 * width
+        # inside of long bars, which leave no space
+        is_inside = length > 0.85 * width
         ax.text(
-            *(length - 0.5, height, f" {score:.3f}{', chosen' * is_chosen} "),
-            ha="right" if inside else "left",
+            x=length - 0.5,
+            y=height,
+            s=f" {score:.3f}{', selected' * selected} ",
+            ha="right" if is_inside else "left",
             va="center_baseline",
             size="x-small",
-            color="white" if inside else DARK,
+            color="white" if is_inside else DARK,
         )
-    names = [in_words(view).removesuffix(" components") for view in scores]
+    names = [format_representation(name).removesuffix(" components") for name in scores]
     return names, heights, top
 
 
-def without_common_ending(names):
-    """The names without the words that all end in, and those words."""
+def strip_common_suffix(names):
+    """Return the names without the last words that all of them share, and these."""
     words = [name.split() for name in names]
     shortest = min(map(len, words))
     count = 0
@@ -120,14 +125,14 @@ def without_common_ending(names):
     return [" ".join(w[:-count]) for w in words], " ".join(words[0][-count:])
 
 
-def _draw_curves(ax, tried, column):
+def _plot_curves(ax, selection, column):
     from matplotlib.patches import Rectangle
 
     ax.axhline(0.0, color=DARK, linewidth=0.6)
     for i, name, marker in ((2, "cohesion", "^"), (1, "balance", "s")):
-        values = getattr(tried, name)
-        ax.plot(column, values, color=COLOURS[i], marker=marker, ms=4, label=name)
-    ax.plot(column, tried.scores, color=COLOURS[0], marker="o", ms=5, label="score")
+        values = getattr(selection, name)
+        ax.plot(column, values, color=COLORS[i], marker=marker, ms=4, label=name)
+    ax.plot(column, selection.scores, color=COLORS[0], marker="o", ms=5, label="score")
     ax.legend(
         loc="upper right",
         bbox_to_anchor=(len(column) - 0.5, 1.0 + _LEGEND),
@@ -139,8 +144,9 @@ def _draw_curves(ax, tried, column):
     )
     ax.add_patch(
         Rectangle(
-            (tried.chosen - 0.5, -_SPACE - _HEIGHT),
-            *(1.0, _HEIGHT + _SPACE + 1.08),
+            (selection.chosen - 0.5, -_SPACE - _MATRIX),
+            width=1.0,
+            height=_MATRIX + _SPACE + 1.08,
             fill=False,
             ec=DARK,
             lw=1.2,
@@ -150,25 +156,29 @@ def _draw_curves(ax, tried, column):
     )
 
 
-def _draw_matrix(ax, tried):
-    size = len(tried.names)
-    ends = -_SPACE - _HEIGHT * np.arange(size + 1) / size
+def _plot_matrix(ax, selection):
+    size = len(selection.names)
+    edges = -_SPACE - _MATRIX * np.arange(size + 1) / size
     ax.pcolormesh(
-        *(np.arange(size + 1) - 0.5, ends, tried.agreement),
+        np.arange(size + 1) - 0.5,
+        edges,
+        selection.agreement,
         cmap="Blues",
         vmin=0.0,
         vmax=1.2,
         edgecolors="white",
         linewidth=0.5,
     )
-    if size > _MOST_WRITTEN:
+    if size > _MAX_ANNOTATED:
         return
     for i in range(size):
         for j in range(size):
-            # + 0.0: no minus before a zero
-            value = np.round(tried.agreement[i, j], 2) + 0.0
+            # + 0.0 turns -0.0 into 0.0
+            value = np.round(selection.agreement[i, j], 2) + 0.0
             ax.text(
-                *(j, (ends[i] + ends[i + 1]) / 2, f"{value:.2f}"),
+                x=j,
+                y=(edges[i] + edges[i + 1]) / 2,
+                s=f"{value:.2f}",
                 ha="center",
                 va="center",
                 size="x-small",

@@ -1,41 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all pictures share: axes, colours, points (tests/test_plot.py)."""
+"""Axes, colors and points of all plots (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cdsk._blocks.estimator import LandmarkEstimator
-from cdsk._estimator import CDSK
+from cdsk._cdsk import CDSK
+from cdsk.blocks._estimator import LandmarkEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Colours that colour-blind readers can tell apart: Okabe & Ito's without black, and
-# three of Paul Tol's.
-COLOURS = (
-    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442"),
-    *("#882255", "#332288", "#999933"),
-)
-GREY = "#9a9a9a"
+# Safe for color-blind readers: the colors of Okabe & Ito without black, and three of
+# Paul Tol.
+_OKABE_ITO = "#0072B2 #E69F00 #009E73 #CC79A7 #D55E00 #56B4E9 #F0E442"
+_TOL = "#882255 #332288 #999933"
+COLORS = (*_OKABE_ITO.split(), *_TOL.split())
+GRAY = "#9a9a9a"
 DARK = "#333333"
 
 
 def require_matplotlib():
-    """Refuse in words if matplotlib is not installed."""
+    """Raise an ImportError with a hint if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ImportError(
-            "Pictures need matplotlib, which is not installed: pip install cdsk[plot]"
+            "Plots require matplotlib, which is not installed: pip install cdsk[plot]"
         ) from None
 
 
-def drawn(model):
-    """The fitted CDSK that is drawn: the model, or that of its landmarks.
+def get_fitted_model(model):
+    """Return the fitted CDSK to plot: the model, or the model of its landmarks.
 
-    Anything else is refused in words, and all if matplotlib is not installed.
+    Raises an error for any other model, and if matplotlib is not installed.
     """
     require_matplotlib()
     if isinstance(model, LandmarkEstimator):
@@ -47,8 +46,8 @@ def drawn(model):
     return model
 
 
-def axes_or_current(ax: "Axes | None") -> "Axes":
-    """The axes that were given, or the current ones of pyplot."""
+def get_axes(ax: "Axes | None") -> "Axes":
+    """Return the given axes, or the current pyplot axes."""
     if ax is not None:
         return ax
     from matplotlib import pyplot
@@ -56,77 +55,75 @@ def axes_or_current(ax: "Axes | None") -> "Axes":
     return pyplot.gca()
 
 
-def palette(n_clusters):
-    """Colours of the clusters, an (n_clusters, 4) array.
+def make_palette(n_clusters):
+    """Return the RGBA colors of the clusters, (n_clusters, 4).
 
-    Ten hues; further clusters repeat them in darker and lighter shades, so that
-    clusters of neighbouring numbers differ in hue.
+    Clusters beyond the tenth repeat the ten hues in darker and lighter shades, so that
+    consecutive clusters differ in hue.
     """
     from matplotlib.colors import to_rgba_array
 
-    base = to_rgba_array(COLOURS)
-    number = np.arange(n_clusters)
-    colours = base[number % len(base)]
-    shades = (n_clusters - 1) // len(base)
-    if shades:
-        # 0, then one darker, one lighter, one darker still ...
-        shade = number // len(base)
-        target = (shade % 2 == 0).astype(float)
-        amount = np.where(target, 0.65, 0.4) * ((shade + 1) // 2 / ((shades + 1) // 2))
-        colours[:, :3] *= 1.0 - amount[:, np.newaxis]
-        colours[:, :3] += (amount * target)[:, np.newaxis]
-    return colours
+    base = to_rgba_array(COLORS)
+    cluster = np.arange(n_clusters)
+    colors = base[cluster % len(base)]
+    n_shades = (n_clusters - 1) // len(base)
+    if n_shades:
+        # alternately mixed with black and white, in increasing amounts
+        shade = cluster // len(base)
+        is_lighter = (shade % 2 == 0).astype(float)
+        level = (shade + 1) // 2 / ((n_shades + 1) // 2)
+        amount = np.where(is_lighter, 0.65, 0.4) * level
+        colors[:, :3] *= 1.0 - amount[:, np.newaxis]
+        colors[:, :3] += (amount * is_lighter)[:, np.newaxis]
+    return colors
 
 
-def cluster_colours(labels):
-    """The palette for the clusters of these labels."""
-    return palette(int(labels.max()) + 1)
-
-
-def point_colours(labels):
-    """The colour of the cluster of each point, grey for noise, label -1."""
+def get_point_colors(labels):
+    """Return the color of the cluster of each point, gray for noise (label -1)."""
     from matplotlib.colors import to_rgba_array
 
-    # the last one is that of -1
-    return np.concatenate([cluster_colours(labels), to_rgba_array(GREY)])[labels]
+    palette = make_palette(int(labels.max()) + 1)
+    # index -1 is the last color
+    return np.concatenate([palette, to_rgba_array(GRAY)])[labels]
 
 
-def draw_points(ax, places, colours, weights):
-    """Points with weight as discs, light ones first; others as small rings."""
-    share = np.sqrt(weights / weights.max())
-    area = np.clip(20000 / len(places), 6.0, 42.0)
-    empty = np.flatnonzero(share == 0)
+def plot_points(ax, positions, colors, weights):
+    """Plot points of positive weight as disks, the others as small rings."""
+    size = np.sqrt(weights / weights.max())
+    area = np.clip(20000 / len(positions), 6.0, 42.0)
+    zero = np.flatnonzero(size == 0)
     ax.scatter(
-        *places[empty].T,
+        *positions[zero].T,
         s=0.4 * area,
         facecolors="none",
-        edgecolors=colours[empty],
+        edgecolors=colors[zero],
         linewidths=0.5,
         alpha=0.6,
         zorder=1.9,
     )
-    full = np.flatnonzero(share)
-    full = full[np.argsort(share[full], kind="stable")]
-    share = share[full]
+    positive = np.flatnonzero(size)
+    # the largest weights on top
+    positive = positive[np.argsort(size[positive], kind="stable")]
+    size = size[positive]
     ax.scatter(
-        *places[full].T,
-        s=area * (0.3 + 0.7 * share),
-        c=colours[full],
-        alpha=0.25 + 0.65 * share,
+        *positions[positive].T,
+        s=area * (0.3 + 0.7 * size),
+        c=colors[positive],
+        alpha=0.25 + 0.65 * size,
         edgecolors="white",
         linewidths=0.25,
         zorder=2,
     )
 
 
-def number_ticks(axis, places, gap):
-    """Label ``places`` along an axis by the number of their cluster.
+def label_clusters(axis, positions, min_distance):
+    """Label positions on an axis by the number of their cluster.
 
-    Where they are closer than ``gap``, some are left out.
+    Labels closer than ``min_distance`` to the previous one are omitted.
     """
-    shown, last = [], -np.inf
-    for y, place in enumerate(places):
-        if place - last >= gap:
-            shown.append(y)
-            last = place
-    axis.set_ticks(places[shown], [str(y) for y in shown])
+    labeled, previous = [], -np.inf
+    for y, position in enumerate(positions):
+        if position - previous >= min_distance:
+            labeled.append(y)
+            previous = position
+    axis.set_ticks(positions[labeled], [str(y) for y in labeled])

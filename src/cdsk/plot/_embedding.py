@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The spectral embedding as a picture (tests/test_plot.py)."""
+"""Plot of the spectral embedding (tests/test_plot.py)."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cdsk._blocks.estimator import LandmarkEstimator
-from cdsk._estimator import CDSK
-from cdsk._explain.places import in_plane
+from cdsk._cdsk import CDSK
+from cdsk.blocks._estimator import LandmarkEstimator
 from cdsk.plot._common import (
-    GREY,
-    axes_or_current,
-    draw_points,
-    drawn,
-    point_colours,
+    GRAY,
+    get_axes,
+    get_fitted_model,
+    get_point_colors,
+    plot_points,
 )
+from cdsk.report._layout import compute_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More corners are not all numbered.
-_MOST_NUMBERS = 40
+# If there are more corners, only some are labeled.
+_MAX_LABELS = 40
 
 
 def embedding(
@@ -29,18 +29,18 @@ def embedding(
     ax: "Axes | None" = None,
     title: str | None = None,
 ) -> "Axes":
-    """Draw the spectral embedding, large and opaque where points carry weight.
+    """Plot the spectral embedding, points larger and more opaque for larger weights.
 
-    Of two clusters the two coordinates are shown, on their unit circle. Of more, every
-    cluster is a corner of a polygon, and a point lies at the mean of the corners,
-    weighted by how much it has of the direction of each cluster.
+    The embedding of two clusters is plotted on the unit circle. For more clusters,
+    every cluster is a corner of a polygon, and a point is the mean of the corners
+    weighted by the proportions of the cluster directions in its row of the embedding.
 
     Parameters
     ----------
     model : CDSK or BlockCDSK
-        Fitted model; of blocks the landmarks are drawn.
+        Fitted model; for BlockCDSK, its landmarks are plotted.
     ax : matplotlib Axes, default=None
-        Where to draw; None means the current ones of pyplot.
+        Axes to plot on; None means the current pyplot axes.
     title : str, default=None
         Title of the axes.
 
@@ -48,20 +48,21 @@ def embedding(
     -------
     ax : matplotlib Axes
     """
-    model = drawn(model)
-    ax = axes_or_current(ax)
-    places = in_plane(model.embedding_, model.clusters_)
-    ax.plot(*places.outline.T, color=GREY, linewidth=0.5, zorder=1)
-    draw_points(ax, places.points, point_colours(model.labels_), model.weights_)
-    _number(ax, places.corners)
+    model = get_fitted_model(model)
+    ax = get_axes(ax)
+    layout = compute_layout(model.embedding_, model.clusters_)
+    ax.plot(*layout.outline.T, color=GRAY, linewidth=0.5, zorder=1)
+    plot_points(ax, layout.points, get_point_colors(model.labels_), model.weights_)
+    _label_corners(ax, layout.corners)
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", title=title)
     ax.set_axis_off()
     return ax
 
 
-def _number(ax, corners):
-    """Numbers of the clusters outside of their corners."""
-    around = np.argsort(np.arctan2(*corners.T))
-    step = -(-len(corners) // _MOST_NUMBERS)
-    for y in around[::step]:
-        ax.text(*(1.13 * corners[y]), str(y), ha="center", va="center", size="small")
+def _label_corners(ax, corners):
+    """Write the numbers of the clusters next to their corners."""
+    order = np.argsort(np.arctan2(*corners.T))
+    step = -(-len(corners) // _MAX_LABELS)
+    for cluster in order[::step]:
+        x, y = 1.13 * corners[cluster]
+        ax.text(x, y, str(cluster), ha="center", va="center", size="small")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures as files, without pyplot or a screen (tests/test_plot.py)."""
+"""Image files of plots, without pyplot or a display (tests/test_plot.py)."""
 
 from pathlib import Path
 
@@ -7,28 +7,30 @@ from cdsk.plot._common import require_matplotlib
 from cdsk.plot._scatter import scatter
 
 
-def check_picture(path):
-    """Refuse a picture that could not be written for its format."""
+def check_image_path(path):
+    """Raise an error if matplotlib does not support the format of an image file."""
     require_matplotlib()
     from matplotlib.backend_bases import FigureCanvasBase
 
-    known = FigureCanvasBase.get_supported_filetypes()
-    if Path(path).suffix[1:].lower() not in known:
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if Path(path).suffix[1:].lower() not in formats:
         raise ValueError(
-            f"cannot tell the format of the picture {path}: expected a name that ends "
-            f"in {', '.join('.' + ending for ending in sorted(known))}."
+            f"unknown image format of {path}: expected a file name ending in "
+            f"{', '.join('.' + suffix for suffix in sorted(formats))}."
         )
 
 
-def save_scatter(model, X, path, names=None):
-    """Write ``scatter`` of a model as a picture.
+def save_scatter(model, X, path, feature_names=None):
+    """Write the scatter plot of a model to an image file.
 
-    ``names`` are those of the features, for a model that was fitted without.
+    ``feature_names`` label the axes of a model that was fitted without names.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 4.4), layout="constrained")
     ax = scatter(model, X, ax=figure.add_subplot())
-    if names is not None and len(names) <= 2:
-        ax.set(**dict(zip(("xlabel", "ylabel"), names, strict=False)))
+    if feature_names is not None and len(feature_names) <= 2:
+        ax.set_xlabel(feature_names[0])
+        if len(feature_names) == 2:
+            ax.set_ylabel(feature_names[1])
     figure.savefig(path, dpi=200)

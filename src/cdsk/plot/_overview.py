@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All pictures of a model in one figure (tests/test_plot.py)."""
+"""Figure of all plots of a model (tests/test_plot.py)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from cdsk._blocks.estimator import LandmarkEstimator
-from cdsk._estimator import CDSK
+from cdsk._cdsk import CDSK
+from cdsk.blocks._estimator import LandmarkEstimator
 from cdsk.plot._choice import choice
-from cdsk.plot._common import drawn
+from cdsk.plot._common import get_fitted_model
 from cdsk.plot._eigenvalues import eigenvalues
 from cdsk.plot._embedding import embedding
 from cdsk.plot._margins import margins
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches of a panel, and points of its letters, which suit two columns of a paper.
+# Size of a panel in inches, and of its font in points, for two columns of a paper.
 _WIDTH, _HEIGHT = 3.6, 3.3
 _FONT_SIZE = 8.5
 
 
 def overview(model: CDSK | LandmarkEstimator, X: ArrayLike | None = None) -> "Figure":
-    """Figure of all pictures of a model.
+    """Return a figure of all plots of a model.
 
-    Points, embedding, similarity, margins, choice of view and kernel, eigenvalues. What
-    there is nothing to tell of is left out: the points behind a kernel matrix, and the
-    choice where there was one kernel only.
+    The panels are points, embedding, similarity, margins, model selection and
+    eigenvalues. Points are omitted for a kernel matrix, model selection for a single
+    candidate.
 
     Parameters
     ----------
     model : CDSK or BlockCDSK
-        Fitted model; of blocks the landmarks are drawn.
+        Fitted model; for BlockCDSK, its landmarks are plotted.
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-        What it was fitted to; not for blocks.
+        Data or kernel matrix of ``fit``; not required for BlockCDSK.
 
     Returns
     -------
     figure : matplotlib Figure
-        Not known to pyplot; ``figure.savefig`` writes it.
+        Not registered with pyplot; ``figure.savefig`` writes it.
 
     Examples
     --------
@@ -51,30 +51,28 @@ def overview(model: CDSK | LandmarkEstimator, X: ArrayLike | None = None) -> "Fi
     >>> figure = plot.overview(CDSK(3).fit(X), X)  # doctest: +SKIP
     >>> figure.savefig("overview.pdf")  # doctest: +SKIP
     """
-    fitted = drawn(model)
+    fitted = get_fitted_model(model)
     if X is None and isinstance(model, LandmarkEstimator):
         X = model.landmarks_
     if X is None:
-        raise ValueError("X must be what the model was fitted to; got None.")
+        raise ValueError("X must be the data or kernel matrix of fit; got None.")
     model = fitted
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    several = len(model.representation_.scores) > 1
-    chosen = f"Choice of {'view and' if several else 'the'} kernel"
     panels: dict[str, Callable[..., Axes]] = {
         "Points": partial(scatter, X=X, boundaries=model.n_features_in_ == 2),
         "Embedding": embedding,
         "Similarity": partial(similarity, X=X),
         "Margins": margins,
-        chosen: choice,
+        "Model selection": choice,
         "Eigenvalues": eigenvalues,
     }
     if model.params_["kernel"] == "precomputed":
         del panels["Points"]
     if len(model.choice_.names) == 1:
-        del panels[chosen]
-    rows = _rows(list(panels))
+        del panels["Model selection"]
+    rows = _arrange_panels(list(panels))
     figure = Figure(
         figsize=(_WIDTH * len(rows[0]), _HEIGHT * len(rows)), layout="constrained"
     )
@@ -83,13 +81,13 @@ def overview(model: CDSK | LandmarkEstimator, X: ArrayLike | None = None) -> "Fi
         for letter, (name, ax) in zip("abcdef", axes.items(), strict=False):
             panels[name](model, ax=ax)
             ax.set_title(rf"$\bf{{{letter}}}$  {name}", loc="left")
-            # ticks are made when the figure is drawn
+            # ticks are created when the figure is drawn, outside of rc_context
             ax.tick_params(labelsize=_FONT_SIZE)
     return figure
 
 
-def _rows(names):
-    """Two rows of panels; of five, the margins are as high as both."""
+def _arrange_panels(names):
+    """Return two rows of panels; with five panels, the margins span both rows."""
     if len(names) == 5:
         names.remove("Margins")
         return [["Margins", *names[:2]], ["Margins", *names[2:]]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Points coloured by cluster (tests/test_plot.py)."""
+"""Scatter plot of the points, colored by cluster (tests/test_plot.py)."""
 
 import warnings
 from typing import TYPE_CHECKING
@@ -10,24 +10,24 @@ from scipy.sparse import issparse
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cdsk._choices.representation import Representation
-from cdsk._explain.phrases import in_words
+from cdsk._preprocessing import Representation
 from cdsk.plot._common import (
-    GREY,
-    axes_or_current,
-    draw_points,
-    point_colours,
+    GRAY,
+    get_axes,
+    get_point_colors,
+    plot_points,
     require_matplotlib,
 )
+from cdsk.report._formatting import format_representation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points along each side of the grid on which boundaries are drawn.
-_GRID = 300
+# Points on each side of the grid on which boundaries are computed.
+_GRID_SIZE = 300
 
-# Log votes beyond which a lead is as good as infinite.
-_MOST_LEAD = 30.0
+# Differences of log votes are clipped to this absolute value.
+_MAX_LEAD = 30.0
 
 
 def scatter(
@@ -38,25 +38,25 @@ def scatter(
     title: str | None = None,
     boundaries: bool = False,
 ) -> "Axes":
-    """Draw points coloured by cluster, large and opaque where they carry weight.
+    """Plot points colored by cluster, larger and more opaque for larger weights.
 
-    Points without weight are small and hollow, noise (label -1) is grey. Data of more
-    than two features are shown by their first two principal components in the
-    representation of the fit, data of one feature against their weights.
+    Points of zero weight are small and hollow, noise (label -1) is gray. More than two
+    features are projected to the first two principal components, in the representation
+    of the fit. A single feature is plotted against the weights.
 
     Parameters
     ----------
     model : CDSK
-        Fitted model. Another fitted clusterer is drawn with equal weights.
+        Fitted model. Other fitted clusterers are plotted with equal weights.
     X : array-like of shape (n_samples, n_features)
-        The points it was fitted to; for a precomputed kernel, any coordinates of them.
+        The training points; for a precomputed kernel, any coordinates of them.
     ax : matplotlib Axes, default=None
-        Where to draw; None means the current ones of pyplot.
+        Axes to plot on; None means the current pyplot axes.
     title : str, default=None
         Title of the axes.
     boundaries : bool, default=False
-        Draw the boundaries between the regions of ``model.predict``; for models of two
-        features only.
+        Plot the decision boundaries of ``model.predict``; requires a model of two
+        features.
 
     Returns
     -------
@@ -68,33 +68,34 @@ def scatter(
     >>> ax = plot.scatter(CDSK(3).fit(X), X, title="Three clusters")  # doctest: +SKIP
     """
     require_matplotlib()
-    points, labels, weights = _check(model, X)
+    points, labels, weights = _check_points(model, X)
     if boundaries:
         _check_boundaries(model)
-    ax = axes_or_current(ax)
-    places, names = _plane(model, points, weights)
-    draw_points(ax, places, point_colours(labels), weights)
+    ax = get_axes(ax)
+    positions, names = _project(model, points, weights)
+    plot_points(ax, positions, get_point_colors(labels), weights)
     if boundaries:
-        _draw_boundaries(ax, model)
+        _plot_boundaries(ax, model)
     ax.set(xlabel=names[0], ylabel=names[1], title=title)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def _check(model, X):
+def _check_points(model, X):
     check_is_fitted(model, "labels_")
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        hint = " Expected X.toarray(), or plot.embedding." if issparse(X) else ""
-        got = type(X).__name__
-        raise ValueError(f"X must hold numbers; got {got}.{hint}") from None
+        hint = " Pass X.toarray(), or use plot.embedding." if issparse(X) else ""
+        raise ValueError(
+            f"X must contain numbers; got {type(X).__name__}.{hint}"
+        ) from None
     labels = np.asarray(model.labels_)
     if not np.isfinite(points).all():
-        raise ValueError("X must hold finite numbers; got NaN or infinity.")
+        raise ValueError("X must contain finite numbers; got NaN or infinity.")
     if points.ndim != 2 or len(points) != len(labels) or not points.size:
         raise ValueError(
-            f"X must hold the points of the model, shape ({len(labels)}, n_features); "
+            f"X must contain the training points, shape ({len(labels)}, n_features); "
             f"got shape {points.shape}."
         )
     weights = getattr(model, "weights_", None)
@@ -103,28 +104,28 @@ def _check(model, X):
 
 def _check_boundaries(model):
     n_features = getattr(model, "n_features_in_", None)
-    precomputed = getattr(model, "kernel", None) == "precomputed"
-    if n_features != 2 or precomputed or not hasattr(model, "decision_function"):
+    is_precomputed = getattr(model, "kernel", None) == "precomputed"
+    if n_features != 2 or is_precomputed or not hasattr(model, "decision_function"):
         raise ValueError(
-            "boundaries needs a CDSK model of 2 features; got "
+            "boundaries=True requires a CDSK model of 2 features; got "
             f"{type(model).__name__} of {n_features} features"
-            f"{' with a precomputed kernel' if precomputed else ''}."
+            f"{' with a precomputed kernel' if is_precomputed else ''}."
         )
 
 
-def _plane(model, points, weights):
-    """Two coordinates per point, and what they are."""
+def _project(model, points, weights):
+    """Return two coordinates per point, and their names."""
     n_features = points.shape[1]
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"feature {j + 1}" for j in range(n_features)]
-    # other clusterers have none
+    # other clusterers do not have one
     representation = getattr(model, "representation_", Representation())
-    view = representation.name
-    if n_features > 2 and view != "raw":
+    name = representation.name
+    if n_features > 2 and name != "raw":
         points = representation.transform(points)
-        if view == "whiten":
-            # these are principal components, and no direction has more variance
+        if name == "whiten":
+            # already principal components, all of the same variance
             n_features = min(points.shape[1], 2)
             names = [f"whitened principal component {j + 1}" for j in range(n_features)]
             points = points[:, :2]
@@ -135,35 +136,38 @@ def _plane(model, points, weights):
     from sklearn.decomposition import PCA
 
     pca = PCA(2, random_state=0)
-    with np.errstate(invalid="ignore"):  # equal points have shares of nothing
-        places = pca.fit_transform(points)
-    form = " of the variance" if view == "raw" else f", {in_words(view)}"
-    return places, [
-        f"principal component {j + 1} ({share:.0%}{form})"
-        for j, share in enumerate(np.nan_to_num(pca.explained_variance_ratio_))
+    with np.errstate(invalid="ignore"):  # identical points have zero variance
+        positions = pca.fit_transform(points)
+    # short enough for a panel of ``overview``
+    suffix = " of the variance" if name == "raw" else f", {format_representation(name)}"
+    return positions, [
+        f"principal component {j + 1} ({ratio:.0%}{suffix})"
+        for j, ratio in enumerate(np.nan_to_num(pca.explained_variance_ratio_))
     ]
 
 
-def _draw_boundaries(ax, model):
-    """Thin lines around the region of every cluster, within the present limits."""
+def _plot_boundaries(ax, model):
+    """Plot lines around the region of every cluster, within the current limits."""
     limits = ax.get_xlim(), ax.get_ylim()
-    x, y = (np.linspace(low, high, _GRID) for low, high in limits)
+    x, y = (np.linspace(low, high, _GRID_SIZE) for low, high in limits)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     with warnings.catch_warnings():
-        # the grid has no feature names, the data may have had
+        # the grid has no feature names
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         votes = model.decision_function(grid).T
     for label in range(len(votes) if len(votes) > 1 else 0):
-        # The lead of a cluster over the others changes its sign at its boundary. It is
-        # infinite where one side has no votes, and nothing where none has any.
+        # The lead of a cluster over the others changes sign at its boundary. It is
+        # infinite where one of both has no votes, and NaN where neither has any.
         with np.errstate(invalid="ignore"):
             lead = votes[label] - np.delete(votes, label, axis=0).max(axis=0)
-        lead = np.nan_to_num(np.clip(lead, -_MOST_LEAD, _MOST_LEAD), nan=-_MOST_LEAD)
+        lead = np.nan_to_num(np.clip(lead, -_MAX_LEAD, _MAX_LEAD), nan=-_MAX_LEAD)
         if lead.min() < 0 < lead.max():
             ax.contour(
-                *(x, y, lead.reshape(_GRID, _GRID)),
+                x,
+                y,
+                lead.reshape(_GRID_SIZE, _GRID_SIZE),
                 levels=[0.0],
-                colors=GREY,
+                colors=GRAY,
                 linewidths=0.7,
                 zorder=1.5,
             )

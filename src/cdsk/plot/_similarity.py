@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The similarity matrix ordered by cluster (tests/test_plot.py).
+"""Plot of the similarity matrix ordered by cluster (tests/test_plot.py).
 
-A picture has fewer pixels than a matrix has entries. The points of a cluster, sorted
-from one end of it to the other in the embedding, are divided into groups, and a cell
-shows the mean similarity of two groups: no entry is left out, as in a sample of the
-points, which of a sparse matrix would show next to nothing. Only products with the
-indicators of the groups are needed.
+A matrix has more entries than a plot has pixels. The points of a cluster, sorted along
+the embedding, are divided into groups, and a cell shows the mean similarity of two
+groups. Unlike a sample of the points, which shows hardly any entry of a sparse matrix,
+the means include all entries. They require only products with the group indicators.
 """
 
 from itertools import pairwise
@@ -14,21 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdsk._blocks.estimator import LandmarkEstimator
-from cdsk._estimator import CDSK
+from cdsk._cdsk import CDSK
+from cdsk.blocks._estimator import LandmarkEstimator
 from cdsk.plot._common import (
     DARK,
-    axes_or_current,
-    drawn,
-    number_ticks,
+    get_axes,
+    get_fitted_model,
+    label_clusters,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Groups of points along each side: about this many, at least so many points in each.
-_GROUPS = 160
-_LEAST_POINTS = 5
+# Groups of points on each side, and the smallest size of a group.
+_N_GROUPS = 160
+_MIN_GROUP_SIZE = 5
 
 
 def similarity(
@@ -38,22 +37,22 @@ def similarity(
     ax: "Axes | None" = None,
     title: str | None = None,
 ) -> "Axes":
-    """Draw the normalised discriminative similarity, ordered by cluster.
+    """Plot the normalized discriminative similarity, ordered by cluster.
 
-    It is the matrix whose eigenvectors are the embedding, in units of its mean, drawn
-    the darker the larger: the 0.35th power of a value, so that small ones show. Within
-    a cluster neighbours in the embedding are side by side, and averaged in small
-    groups. Clusters are framed on the diagonal.
+    The leading eigenvectors of this matrix are the embedding. Values are relative to
+    the mean of the matrix, and gray levels follow their power 0.35, so that small
+    values are visible. The points of a cluster are sorted along the embedding and
+    averaged in small groups. Frames on the diagonal mark the clusters.
 
     Parameters
     ----------
     model : CDSK or BlockCDSK
-        Fitted model; of blocks the landmarks are drawn.
+        Fitted model; for BlockCDSK, its landmarks are plotted.
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-        What the model was fitted to. Needed if ``kernel="precomputed"``, as kernel
-        matrices are not kept; else None means the data kept by ``fit``.
+        Data or kernel matrix of ``fit``. Required if ``kernel="precomputed"``, because
+        models do not store kernel matrices; otherwise None means the stored data.
     ax : matplotlib Axes, default=None
-        Where to draw; None means the current ones of pyplot.
+        Axes to plot on; None means the current pyplot axes.
     title : str, default=None
         Title of the axes.
 
@@ -61,16 +60,18 @@ def similarity(
     -------
     ax : matplotlib Axes
     """
-    model = drawn(model)
+    model = get_fitted_model(model)
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
 
-    cells, edges, borders = pooled_similarity(model, X)
-    ax = axes_or_current(ax)
+    cells, edges, borders = compute_group_means(model, X)
+    ax = get_axes(ax)
     ax.pcolormesh(
-        *(edges, edges, cells),
+        edges,
+        edges,
+        cells,
         cmap="Greys",
-        # far similarities are small but tell which clusters are related
+        # small similarities show which clusters are related
         norm=PowerNorm(0.35, vmin=0.0, vmax=max(np.quantile(cells, 0.995), 1e-300)),
         rasterized=True,
     )
@@ -82,53 +83,54 @@ def similarity(
         )
     n = borders[-1]
     ax.set(xlim=(0, n), ylim=(n, 0), aspect="equal", title=title)
-    middles = (borders[:-1] + borders[1:]) / 2
-    # columns are in the order of the rows
-    number_ticks(ax.yaxis, middles, n / 20)
+    centers = (borders[:-1] + borders[1:]) / 2
+    # columns have the order of the rows
+    label_clusters(ax.yaxis, centers, min_distance=n / 20)
     ax.tick_params(length=0)
     ax.set(xticks=[], ylabel="cluster")
     return ax
 
 
-def cluster_order(rows, labels):
-    """Points by cluster, within it along the line between two ends of its rows."""
+def sort_points(rows, labels):
+    """Return points by cluster, within it along the line between two extreme rows."""
     order = []
     for y in range(labels.max() + 1):
         members = np.flatnonzero(labels == y)
-        # one end is far from the mean, the other far from the first
-        first = _farthest(rows[members], rows[members].mean(axis=0))
-        line = _farthest(rows[members], first) - first
+        # one end is the farthest from the mean, the other the farthest from this one
+        first = _find_farthest(rows[members], rows[members].mean(axis=0))
+        line = _find_farthest(rows[members], first) - first
         order.append(members[np.argsort(rows[members] @ line, kind="stable")])
     return np.concatenate(order)
 
 
-def _farthest(rows, point):
+def _find_farthest(rows, point):
     return rows[np.argmax(np.square(rows - point).sum(axis=1))]
 
 
-def pooled_similarity(model, X=None):
-    """Mean similarity of groups of points, in units of the mean of the matrix.
+def compute_group_means(model, X=None):
+    """Return mean similarities of groups of points, relative to the overall mean.
 
-    Returns the square array of cells, the numbers of points before each group and
-    after the last (its edges), and the same of the clusters.
+    Also return the first point of each group and of each cluster in the sorted order,
+    both followed by the number of points.
     """
     labels = model.clusters_
-    order = cluster_order(model.embedding_, labels)
+    order = sort_points(model.embedding_, labels)
     sizes = np.bincount(labels)
-    n_groups = np.clip(len(labels) // _LEAST_POINTS, 1, _GROUPS)
-    parts = np.maximum(1, np.round(n_groups * sizes / len(labels)).astype(int))
+    n_groups = np.clip(len(labels) // _MIN_GROUP_SIZE, 1, _N_GROUPS)
+    counts = np.maximum(1, np.round(n_groups * sizes / len(labels)).astype(int))
     borders = np.concatenate([[0], np.cumsum(sizes)])
     edges = np.concatenate(
         [
             np.round(np.linspace(begin, end, count, endpoint=False)).astype(int)
-            for (begin, end), count in zip(pairwise(borders), parts, strict=True)
+            for (begin, end), count in zip(pairwise(borders), counts, strict=True)
         ]
         + [borders[-1:]]
     )
-    count = np.diff(edges)
+    group_sizes = np.diff(edges)
+    groups = np.arange(len(group_sizes))
     group = np.empty(len(labels), dtype=int)
-    group[order] = np.repeat(np.arange(len(count)), count)
-    members = (group == np.arange(len(count))[:, np.newaxis]).astype(np.float64)
+    group[order] = np.repeat(groups, group_sizes)
+    members = (group == groups[:, np.newaxis]).astype(np.float64)
     sums = members @ (model.similarity_operator(X) @ members.T)
-    cells = sums / np.outer(count, count)
+    cells = sums / np.outer(group_sizes, group_sizes)
     return cells * len(labels) ** 2 / sums.sum(), edges, borders

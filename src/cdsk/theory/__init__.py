@@ -2,7 +2,7 @@
 """The theorems of the paper as functions; see docs/theory.md."""
 
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
-from cdsk.theory._cut import NormalisedCut, normalised_cut
+from cdsk.theory._cut import NormalizedCut, normalized_cut
 from cdsk.theory._decompose import decompose_similarity
 from cdsk.theory._density import KernelDensityClassifier
 from cdsk.theory._ise import ISEBound, ise_bound, ise_similarity
@@ -11,10 +11,10 @@ __all__ = [
     "GeneralizationBound",
     "ISEBound",
     "KernelDensityClassifier",
-    "NormalisedCut",
+    "NormalizedCut",
     "decompose_similarity",
     "generalization_bound",
     "ise_bound",
     "ise_similarity",
-    "normalised_cut",
+    "normalized_cut",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The generalisation bound of the similarity classifier (theorem similarity-error).
+"""The generalization bound of the similarity classifier (theorem similarity-error).
 
 With votes h(x, y) = sum_{i: y_i = y} a_i S(x, x_i), the margin m_i = h(x_i, y_i) -
 max_{y != y_i} h(x_i, y) and B = sqrt(Omega+) + sqrt(Omega-), with probability 1 - delta
@@ -8,7 +8,7 @@ max_{y != y_i} h(x_i, y) and B = sqrt(Omega+) + sqrt(Omega-), with probability 1
         + 8 R (2c - 1) c B / (gamma sqrt(n))                         complexity
         + (16 c (2c - 1) B R^2 / gamma + 1) sqrt(log(4 / delta) / (2n))   confidence
 
-with Phi(x) = min(1, max(0, 1 - x)). docs/theory.md says what this is worth.
+with Phi(x) = min(1, max(0, 1 - x)). docs/theory.md discusses how tight it is.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class GeneralizationBound:
     confidence : float
         The term that contains delta.
     total : float
-        ``margin_loss + complexity + confidence``. At 1 and above it says nothing.
+        ``margin_loss + complexity + confidence``. It is vacuous at 1 and above.
     n_classes : int
         Number of classes c.
     gamma, delta : float
@@ -76,19 +76,19 @@ def generalization_bound(
     gamma: float = 1.0,
     delta: float = 0.05,
 ) -> GeneralizationBound:
-    """Bound on the error of the classifier ``argmax_y sum_{i: y_i = y} a_i S(x, x_i)``.
+    """Return a bound on the error of ``argmax_y sum_{i: y_i = y} a_i S(x, x_i)``.
 
     Parameters
     ----------
     similarity : array-like of shape (n_samples, n_samples)
         Symmetric matrix S of non-negative similarities, positive semi-definite or not.
-        Map one with negative values to [0, 1] first: ``(S - min) / (max - min)``.
+        Map negative similarities to [0, 1] first: ``(S - min) / (max - min)``.
     labels : array-like of shape (n_samples,)
         Class of each point, at least two classes.
     weights : array-like of shape (n_samples,)
         Weights a of the points: non-negative, sum 1.
     gamma : float, default=1.0
-        Margin at which a point costs nothing.
+        Margin from which on the loss of a point is 0.
     delta : float in (0, 1], default=0.05
         Probability with which the bound may fail.
 
@@ -98,9 +98,9 @@ def generalization_bound(
 
     Notes
     -----
-    The theorem supposes gamma, delta and the limits of Omega fixed before the data are
-    seen, and labels drawn together with the points. For labels found by clustering
-    that is a model and not a fact.
+    The theorem assumes that gamma, delta and the bounds on Omega are fixed before the
+    data are seen, and that labels are drawn together with the points. For labels found
+    by clustering this is an assumption.
 
     Examples
     --------
@@ -120,18 +120,10 @@ def generalization_bound(
     plus, minus = decompose_similarity(S)
 
     c = len(classes)
-    points = np.arange(n)
     class_weights = np.zeros((n, c))
-    class_weights[points, labels] = weights
+    class_weights[np.arange(n), labels] = weights
     votes = S.astype(np.float64, copy=False) @ class_weights
-    own = votes[points, labels]
-    others = votes.copy()
-    others[points, labels] = -np.inf
-    margins = own - others.max(axis=1)
-    margin_loss = float(np.clip(1.0 - margins / gamma, 0.0, 1.0).mean())
-    # 1 - 1/(n gamma) [sum_ij (a_i + a_j)/2 S_ij - sum_{i<j} 2 (a_i + a_j) S_ij 1(y_i !=
-    # y_j)], the sums collected by points: sum_j a_j S_ij (1 - 2 1(y_i != y_j))
-    similarity_loss = 1.0 - float(np.mean(2.0 * own - votes.sum(axis=1))) / gamma
+    margin_loss, similarity_loss = _compute_losses(votes, labels, gamma)
 
     omega_plus, omega_minus = (
         max(float(np.sum(class_weights * (part @ class_weights))), 0.0)
@@ -140,7 +132,7 @@ def generalization_bound(
     radius = np.sqrt(max(float(part.diagonal().max()) for part in (plus, minus)))
     size = c * (2 * c - 1) * (np.sqrt(omega_plus) + np.sqrt(omega_minus)) / gamma
     complexity = float(8.0 * size * radius / np.sqrt(n))
-    # The paper prints R^2. Its proof gives R, which is more where R < 1.
+    # The paper prints R^2. Its proof gives R, which is larger if R < 1.
     confidence = float(
         (16.0 * size * max(radius, radius**2) + 1.0)
         * np.sqrt(np.log(4.0 / delta) / (2.0 * n))
@@ -158,3 +150,17 @@ def generalization_bound(
         gamma=gamma,
         delta=delta,
     )
+
+
+def _compute_losses(votes, labels, gamma):
+    """Return the margin loss and the similarity loss of votes (n, n_classes)."""
+    points = np.arange(len(votes))
+    own = votes[points, labels]
+    rivals = votes.copy()
+    rivals[points, labels] = -np.inf
+    margins = own - rivals.max(axis=1)
+    margin_loss = float(np.clip(1.0 - margins / gamma, 0.0, 1.0).mean())
+    # 1 - 1/(n gamma) [sum_ij (a_i + a_j)/2 S_ij - sum_{i<j} 2 (a_i + a_j) S_ij 1(y_i !=
+    # y_j)], rearranged as sums over points: sum_j a_j S_ij (1 - 2 1(y_i != y_j))
+    similarity_loss = 1.0 - float(np.mean(2.0 * own - votes.sum(axis=1))) / gamma
+    return margin_loss, similarity_loss

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The normalised cut of a partition and the spectral bound below it.
+"""The normalized cut of a partition and its spectral lower bound.
 
     sum_k cut(A_k, rest) / vol(A_k)  =  Tr(H' L H)  >=  sum_{k <= c} sigma_k
 
-with the scaled indicators H of the parts, for which H' D H = I, and the eigenvalues
-sigma_1 <= sigma_2 <= ... of the normalised Laplacian D^-1/2 L D^-1/2.
+with the scaled indicators H of the clusters, H' D H = I, and the eigenvalues
+sigma_1 <= sigma_2 <= ... of the normalized Laplacian D^-1/2 L D^-1/2.
 """
 
 from dataclasses import dataclass
@@ -13,49 +13,49 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 
-from cdsk._kernels.dense import DenseKernel
-from cdsk._steps.labels import cut_ratios
+from cdsk._operators.dense import DenseKernel
+from cdsk._spectral import cut_ratios
 from cdsk._threads import resolve_n_threads
 from cdsk._validation import check_kernel_values, check_symmetric_matrix
 from cdsk.theory._labels import check_labels
 
 
 @dataclass(frozen=True)
-class NormalisedCut:
-    """A cut and what no cut into as many parts can go below.
+class NormalizedCut:
+    """A normalized cut, and a lower bound on all cuts into as many clusters.
 
     Attributes
     ----------
     value : float
         ``sum_k cut(A_k, rest) / vol(A_k)``.
     lower_bound : float
-        Sum of the c smallest eigenvalues of the normalised Laplacian.
+        Sum of the c smallest eigenvalues of the normalized Laplacian.
     """
 
     value: float
     lower_bound: float
 
 
-def normalised_cut(similarity: ArrayLike, labels: ArrayLike) -> NormalisedCut:
-    """Normalised cut of a partition, with the spectral bound below it.
+def normalized_cut(similarity: ArrayLike, labels: ArrayLike) -> NormalizedCut:
+    """Return the normalized cut of a partition, and its spectral lower bound.
 
     Parameters
     ----------
     similarity : array-like of shape (n, n)
-        Symmetric non-negative similarities; the diagonal is left out, as in the fit.
-        Points with no similarity to any other are left out too.
+        Symmetric non-negative similarities. The diagonal is ignored, as in a fit, and
+        so are points without similarity to any other point.
     labels : array-like of shape (n,)
-        Part of each point, at least two parts.
+        Cluster of each point, at least two clusters.
 
     Returns
     -------
-    cut : NormalisedCut
+    cut : NormalizedCut
 
     Examples
     --------
-    >>> from cdsk.theory import normalised_cut
+    >>> from cdsk.theory import normalized_cut
     >>> path = [[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 2], [0, 0, 2, 0]]
-    >>> normalised_cut(path, [0, 0, 1, 1]).value
+    >>> normalized_cut(path, [0, 0, 1, 1]).value
     0.4
     """
     S = check_symmetric_matrix(similarity, "similarity").astype(np.float64)
@@ -65,10 +65,9 @@ def normalised_cut(similarity: ArrayLike, labels: ArrayLike) -> NormalisedCut:
     degrees = S.sum(axis=1)
     volumes = np.bincount(labels, weights=degrees)
     if not (volumes > 0).all():
-        part = classes[np.argmin(volumes)]
         raise ValueError(
-            "Every part must hold a point with similarity to another one; got "
-            f"none in part {part}."
+            "Every cluster must have a point with positive similarity to another "
+            f"point; got none in cluster {classes[np.argmin(volumes)]}."
         )
     c = len(classes)
     kernel = DenseKernel(S, resolve_n_threads(None))
@@ -79,4 +78,4 @@ def normalised_cut(similarity: ArrayLike, labels: ArrayLike) -> NormalisedCut:
     A = root[:, np.newaxis] * S[np.ix_(used, used)] * root
     m = len(A)
     leading = eigvalsh(A, subset_by_index=(m - c, m - 1), overwrite_a=True)
-    return NormalisedCut(value, float(np.sum(1.0 - leading)))
+    return NormalizedCut(value, float(np.sum(1.0 - leading)))

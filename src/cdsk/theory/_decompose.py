@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A symmetric similarity as the difference of two semi-definite ones.
+"""Decomposition of a symmetric similarity into two semi-definite ones.
 
 With eigenvalues w_k and eigenvectors v_k,
 
     S = S+ - S-,   S+ = sum_{w_k > 0} w_k v_k v_k',   S- = sum_{w_k < 0} |w_k| v_k v_k'
 
-A Cholesky factorisation (n^3 / 3 operations) tells whether S- vanishes; only an
-indefinite S is decomposed (about 9 n^3).
+A Cholesky factorization (n^3 / 3 operations) tests whether S- is 0; only an indefinite
+S is decomposed (about 9 n^3).
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 
-from cdsk._kernels.matrix import is_semidefinite
-from cdsk._runtime import check_memory
+from cdsk._operators.indefinite import is_semidefinite
+from cdsk._utils import check_memory
 from cdsk._validation import check_symmetric_matrix
 
 
 def decompose_similarity(
     similarity: ArrayLike,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Positive and negative part of a symmetric similarity.
+    """Return the positive and the negative part of a symmetric similarity.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ def decompose_similarity(
     Returns
     -------
     positive : ndarray of shape (n, n)
-        S+, positive semi-definite; S itself if S is.
+        S+, positive semi-definite; equal to S if S is positive semi-definite.
     negative : ndarray of shape (n, n)
         S-, positive semi-definite, with ``S = positive - negative``. Exactly zero if no
-        eigenvalue of S is below the rounding of its entries, ``-n * eps * max |S|``.
+        eigenvalue of S is below the rounding error ``-n * eps * max |S|``.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def decompose_similarity(
     if is_semidefinite(S.copy(), rounding):
         return S, np.zeros_like(S)
     values, vectors = eigh(S)
-    parts = [
+    positive, negative = (
         (vectors * np.where(part > rounding, part, 0.0)) @ vectors.T
         for part in (values, -values)
-    ]
-    return parts[0], parts[1]
+    )
+    return positive, negative

@@ -5,7 +5,7 @@
 
 The weights are given, uniform (the usual estimate), or learned: the quadratic program
 of the clustering's weight step with the labels known, that is G_ij = 1(y_i = y_j). It
-minimises the similarity form of the loss plus ``lam`` times Omega.
+minimizes the similarity form of the loss plus ``lam`` times Omega.
 """
 
 from typing import Any, Self
@@ -17,21 +17,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._kernels.bandwidth import LOCAL_FACTOR, RULES, bandwidth_from_data
-from cdsk._kernels.dense import DenseKernel
-from cdsk._kernels.gaussian import gaussian_gram
-from cdsk._kernels.votes import GaussianVotes
-from cdsk._runtime import one_thread_if_forked
-from cdsk._steps.weights import WeightProblem
+from cdsk._operators.dense import DenseKernel
+from cdsk._pairwise import LOCAL_FACTOR, estimate_bandwidth, gaussian_gram
+from cdsk._qp import WeightProblem
 from cdsk._threads import resolve_n_threads
+from cdsk._utils import one_thread_if_forked, warn
 from cdsk._validation import (
+    BANDWIDTH_RULES,
     check_bandwidth,
     check_choice,
     check_number,
     check_points,
     check_simplex_point,
 )
-from cdsk._warn import warn
+from cdsk._voting import GaussianVotes
 
 
 class KernelDensityClassifier(ClassifierMixin, BaseEstimator):
@@ -42,17 +41,17 @@ class KernelDensityClassifier(ClassifierMixin, BaseEstimator):
     weights : {"uniform", "learned"} or array-like of shape (n_samples,), \
 default="uniform"
         Weights of the training points. "uniform": the usual kernel density estimate.
-        "learned": by the quadratic program of ``CDSK`` with the labels known. An array:
-        as given, non-negative with sum 1.
-    bandwidth : float or str, default="neighbour"
+        "learned": by the quadratic program of ``CDSK`` with the labels known. An array
+        must be non-negative with sum 1.
+    bandwidth : float or str, default="neighbor"
         Bandwidth of the Gaussian kernel, as for ``CDSK``.
     lam : float in (0, 1], default=0.3
-        Regularisation of learned weights: at least this fraction of the points carries
-        weight. 1 gives uniform weights.
+        Regularization of learned weights: at least this fraction of the points has
+        positive weight. 1 gives uniform weights.
     qp_tol : float, default=1e-4
         KKT gap at which learning stops, relative to the largest linear term.
     n_threads : int, default=None
-        Threads of the compiled loops; None means all.
+        Number of threads of the compiled loops; None uses all processors.
 
     Attributes
     ----------
@@ -65,11 +64,11 @@ default="uniform"
     bandwidth_ : float or ndarray of shape (n_samples,)
         Bandwidth(s) in use.
     qp_gap_ : float
-        Relative KKT gap of learned weights; NaN for others.
+        Relative KKT gap of learned weights, otherwise NaN.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X had any.
+        Names of the features, if X had any.
 
     Examples
     --------
@@ -95,7 +94,7 @@ default="uniform"
         self,
         *,
         weights: str | ArrayLike = "uniform",
-        bandwidth: float | str = "neighbour",
+        bandwidth: float | str = "neighbor",
         lam: float = 0.3,
         qp_tol: float = 1e-4,
         n_threads: int | None = None,
@@ -107,7 +106,7 @@ default="uniform"
         self.n_threads = n_threads
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Keep the points and find their weights.
+        """Store the points and compute their weights.
 
         Parameters
         ----------
@@ -124,24 +123,24 @@ default="uniform"
         self._check_parameters()
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError("y must hold at least 2 classes; got 1 class.")
+            raise ValueError("y must have at least 2 classes; got 1 class.")
         n_threads = resolve_n_threads(self.n_threads)
         if isinstance(self.bandwidth, str):
-            bandwidth = bandwidth_from_data(X, self.bandwidth, n_threads)
+            bandwidth = estimate_bandwidth(X, self.bandwidth, n_threads)
         else:
             bandwidth = float(self.bandwidth)
         check_bandwidth(bandwidth, len(X))
 
         with one_thread_if_forked():
-            weights, gap = self._find_weights(
+            weights, gap = self._compute_weights(
                 X, labels, len(classes), bandwidth, n_threads
             )
         empty = np.bincount(labels, weights=weights) == 0
         if empty.any():
             warn(
-                f"{int(empty.sum())} of {len(empty)} classes carry no weight and are "
-                f"never predicted, class {classes[empty][0]} first. A larger lam "
-                "spreads the weights.",
+                f"{int(empty.sum())} of {len(empty)} classes have no weight and are "
+                f"never predicted, class {classes[empty][0]} first. Increase `lam` to "
+                "spread the weights.",
                 UserWarning,
             )
         self.classes_ = classes
@@ -156,7 +155,7 @@ default="uniform"
         return self
 
     def predict_joint_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the estimated joint density of point and class.
+        """Return the logarithm of the estimated joint density of point and class.
 
         Parameters
         ----------
@@ -166,8 +165,8 @@ default="uniform"
         Returns
         -------
         log_density : ndarray of shape (n_new, n_classes)
-            ``log p^(x, y)``; -inf for a class that carries no weight. For local
-            bandwidths the logarithm of the votes, which have no known integral.
+            ``log p^(x, y)``; -inf for a class without weight. For local bandwidths the
+            logarithm of the votes, whose integral is unknown.
         """
         check_is_fitted(self, "classes_")
 
@@ -177,10 +176,10 @@ default="uniform"
         X = check_points(X, validate=validate)
         with one_thread_if_forked():
             votes = self._votes.log_votes(X, resolve_n_threads(self.n_threads))
-        return votes + self._votes.log_normaliser(self.n_features_in_)
+        return votes + self._votes.log_normalizer(self.n_features_in_)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithms whose largest decides.
+        """Return the logarithms of the densities that ``predict`` compares.
 
         Parameters
         ----------
@@ -192,13 +191,13 @@ default="uniform"
         decision : ndarray of shape (n_new,) or (n_new, n_classes)
             Two classes: ``log p^(x, second) - log p^(x, first)``, which has the sign of
             the paper's decision function of the second class against the first but
-            does not underflow. More: ``predict_joint_log_proba``.
+            does not underflow. More classes: ``predict_joint_log_proba``.
         """
         joint = self.predict_joint_log_proba(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class of the largest density.
+        """Return the class with the largest density.
 
         Parameters
         ----------
@@ -213,7 +212,7 @@ default="uniform"
         return self.classes_[np.argmax(joint, axis=1)]
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of ``predict_proba``.
+        """Return the logarithm of ``predict_proba``.
 
         Parameters
         ----------
@@ -225,12 +224,12 @@ default="uniform"
         log_proba : ndarray of shape (n_new, n_classes)
         """
         joint = self.predict_joint_log_proba(X)
-        # the largest first: far from the data all are huge, and only differences count
+        # relative to the largest: far from the data all logarithms are huge
         joint = joint - joint.max(axis=1, keepdims=True)
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Estimated probability of each class.
+        """Return the estimated probability of each class.
 
         Parameters
         ----------
@@ -245,7 +244,7 @@ default="uniform"
         return np.exp(self.predict_log_proba(X))
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the weighted kernel density of all classes together.
+        """Return the logarithm of the weighted kernel density of all classes.
 
         Parameters
         ----------
@@ -255,7 +254,7 @@ default="uniform"
         Returns
         -------
         log_density : ndarray of shape (n_new,)
-            ``log p^(x)``, which integrates to 1 for one bandwidth.
+            ``log p^(x)``; p^ integrates to 1 for a global bandwidth.
         """
         return logsumexp(self.predict_joint_log_proba(X), axis=1)
 
@@ -273,14 +272,14 @@ default="uniform"
         if isinstance(self.weights, str):
             check_choice(self.weights, "weights", ("uniform", "learned"))
         if isinstance(self.bandwidth, str):
-            check_choice(self.bandwidth, "bandwidth", RULES)
+            check_choice(self.bandwidth, "bandwidth", BANDWIDTH_RULES)
         else:
             check_number(self.bandwidth, "bandwidth", above=0)
         check_number(self.lam, "lam", above=0, at_most=1)
         check_number(self.qp_tol, "qp_tol", above=0)
 
-    def _find_weights(self, X, labels, n_classes, bandwidth, n_threads):
-        """Weights, and the relative KKT gap of learned ones."""
+    def _compute_weights(self, X, labels, n_classes, bandwidth, n_threads):
+        """Return weights (n,), and the relative KKT gap of learned ones."""
         n = len(X)
         if not isinstance(self.weights, str):
             return check_simplex_point(self.weights, n, 1.0, "weights"), np.nan

@@ -12,7 +12,7 @@ where the last term is known and the middle one estimated from the data:
     - 2 int r^ r ~ tau_0 / n ISE^,     ISE^ = - 2 s' K_tau (s o a)
     tau_0 = (2 pi)^(-d/2) tau^(-d),    tau_1 = (2 pi)^(-d/2) (sqrt(2) tau)^(-d)
 
-These are the sums of equations hat-ise and reg-ise, collected.
+These are the sums of equations hat-ise and reg-ise, rearranged.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdsk._kernels.gaussian import gaussian_gram, similarity_matrix
+from cdsk._pairwise import gaussian_gram, similarity_matrix
 from cdsk._validation import check_number, check_points, check_simplex_point
 from cdsk.theory._labels import check_labels
 
@@ -33,23 +33,23 @@ class ISEBound:
     ----------
     empirical : float
         The paper's ISE^.
-    regulariser : float
-        The paper's K(a); ``tau_1 * regulariser`` is the integral of r^^2.
+    regularizer : float
+        The paper's K(a); ``tau_1 * regularizer`` is the integral of r^^2.
     tau_0, tau_1 : float
-        Integrals of the kernels of bandwidths tau and sqrt(2) tau, inverted.
+        Inverse integrals of the kernels of bandwidths tau and sqrt(2) tau.
     epsilon : float
-        Deviation allowed to each point's sum: ``sqrt(log(n / delta) / (2 (n - 1)))``.
+        Allowed deviation of each sum: ``sqrt(log(n / delta) / (2 (n - 1)))``.
     remainder : float
         ``4 tau_0 (1 / n + epsilon)``.
     total : float
-        ``tau_0 / n * empirical + tau_1 * regulariser + remainder``. With probability
+        ``tau_0 / n * empirical + tau_1 * regularizer + remainder``. With probability
         ``1 - delta`` the ISE is at most this plus the integral of the true r^2.
     delta : float
         As given.
     """
 
     empirical: float
-    regulariser: float
+    regularizer: float
     tau_0: float
     tau_1: float
     epsilon: float
@@ -66,7 +66,7 @@ def ise_bound(
     *,
     delta: float = 0.05,
 ) -> ISEBound:
-    """Bound on the integrated squared error of a kernel density classifier.
+    """Return a bound on the integrated squared error of a density classifier.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def ise_bound(
     labels : array-like of shape (n_samples,)
         Class of each point, two classes.
     weights : array-like of shape (n_samples,)
-        Weights a of the points: non-negative, sum 1. The bound holds for all of them at
-        once, so they may be learned from the same data.
+        Weights a of the points: non-negative, sum 1. The bound holds uniformly over all
+        weights, so that they may be learned from the same data.
     bandwidth : float
         Bandwidth tau of the Gaussian kernel, chosen without these data.
     delta : float in (0, 1], default=0.05
@@ -91,7 +91,7 @@ def ise_bound(
     >>> import numpy as np
     >>> from cdsk.theory import ise_bound
     >>> bound = ise_bound([[0.0], [99.0]], [0, 1], [0.5, 0.5], 1.0)
-    >>> bound.empirical, bound.regulariser
+    >>> bound.empirical, bound.regularizer
     (-2.0, 0.5)
     """
     X = check_points(X, ensure_min_samples=2).astype(np.float64, copy=False)
@@ -107,24 +107,24 @@ def ise_bound(
     K = gaussian_gram(X, bandwidth)
     empirical = -2.0 * float(signs @ (K @ signed))
     np.sqrt(K, out=K)  # K_{sqrt(2) tau}
-    regulariser = float(signed @ (K @ signed))
+    regularizer = float(signed @ (K @ signed))
 
     epsilon = float(np.sqrt(np.log(n / delta) / (2.0 * (n - 1))))
     remainder = 4.0 * tau_0 * (1.0 / n + epsilon)
     return ISEBound(
         empirical=empirical,
-        regulariser=regulariser,
+        regularizer=regularizer,
         tau_0=tau_0,
         tau_1=tau_1,
         epsilon=epsilon,
         remainder=remainder,
-        total=tau_0 / n * empirical + tau_1 * regulariser + remainder,
+        total=tau_0 / n * empirical + tau_1 * regularizer + remainder,
         delta=delta,
     )
 
 
 def ise_similarity(K: ArrayLike, weights: ArrayLike, lam: float) -> NDArray[np.float64]:
-    """Discriminative similarity that the ISE bound induces.
+    """Return the discriminative similarity that the ISE bound induces.
 
     ``4 (a_i + a_j - L a_i a_j) K_ij`` with the paper's ``L = n * lam``: twice the
     similarity of ``cdsk.similarity_matrix``.
@@ -136,7 +136,7 @@ def ise_similarity(K: ArrayLike, weights: ArrayLike, lam: float) -> NDArray[np.f
     weights : array-like of shape (n_samples,)
         Kernel weights a with ``0 <= a_i <= 1 / (n * lam)`` and sum 1.
     lam : float in (0, 1]
-        Regularisation in the estimator's units.
+        Regularization in the estimator's units.
 
     Returns
     -------
@@ -156,13 +156,13 @@ def ise_similarity(K: ArrayLike, weights: ArrayLike, lam: float) -> NDArray[np.f
 
 
 def _kernel_height(bandwidth, d):
-    """Height of the Gaussian density in d dimensions."""
+    """Return the maximum of the Gaussian density in d dimensions."""
     with np.errstate(over="ignore", under="ignore"):
         height = float(np.exp(-d * np.log(np.sqrt(2 * np.pi) * bandwidth)))
     if not 0 < height < np.inf:
         raise ValueError(
             f"The density of a kernel of bandwidth {bandwidth:.6g} in {d} dimensions "
-            "is beyond the range of floating-point numbers; expected data in a unit in "
-            "which the bandwidth is near 0.4."
+            "is beyond the range of floating-point numbers. Rescale the data so that "
+            "the bandwidth is near 0.4."
         )
     return height

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Labels at the door: classes and their numbers (tests/test_theory_bound.py)."""
+"""Validation of class labels (tests/test_theory_bound.py)."""
 
 import numpy as np
 
 
 def check_labels(labels, n, n_classes=None):
-    """Return the classes, and for each of n labels the index of its class.
+    """Return the classes, and the index of the class of each of n labels.
 
-    At least two classes are asked for, or exactly ``n_classes``.
+    At least two classes are required, or exactly ``n_classes``.
     """
     labels = np.asarray(labels)
     if labels.shape != (n,):
@@ -18,7 +18,7 @@ def check_labels(labels, n, n_classes=None):
     missing = np.asarray(labels != labels, dtype=bool)
     if missing.any():
         raise ValueError(
-            "labels must hold a class for every point; got NaN at row "
+            "labels must have a class for every point; got NaN at row "
             f"{int(np.argmax(missing))}."
         )
     try:
@@ -26,9 +26,9 @@ def check_labels(labels, n, n_classes=None):
     except TypeError:
         types = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
         raise ValueError(
-            f"labels must be of one type, so that they can be sorted; got {types}."
+            f"labels must have one type, so that they can be sorted; got {types}."
         ) from None
     if len(classes) < 2 or n_classes not in (None, len(classes)):
         expected = "at least 2" if n_classes is None else n_classes
-        raise ValueError(f"labels must hold {expected} classes; got {len(classes)}.")
+        raise ValueError(f"labels must have {expected} classes; got {len(classes)}.")
     return classes, indices

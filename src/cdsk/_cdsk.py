@@ -1,0 +1,832 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The estimator ``CDSK`` (tests/test_estimator.py).
+
+``fit`` calls the stages of ``_fit.py`` in their order and copies the result to the
+attributes; the other methods ask the predictor of the fit.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+from scipy.special import logsumexp
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cdsk._candidates import Precomputed, make_candidates
+from cdsk._fit import alternate_candidates, finish, preprocess, resolve_lam, select
+from cdsk._model_selection import Choice, CountChoice, LambdaChoice
+from cdsk._neighbors import canonical_csr
+from cdsk._operators.base import Array, Kernel
+from cdsk._operators.low_rank import Approximation
+from cdsk._preprocessing import Representation
+from cdsk._result import FitResult, Predictor
+from cdsk._settings import FitContext, Settings
+from cdsk._threads import resolve_n_threads
+from cdsk._utils import (
+    Progress,
+    check_memory,
+    explain_memory_error,
+    one_thread_if_forked,
+    rollback_on_error,
+    warn,
+)
+from cdsk._validation import (
+    PRECOMPUTED_KERNELS,
+    Data,
+    check_n_clusters,
+    check_parameters,
+    check_points,
+    check_random_state,
+    check_sample_weight,
+    check_supports_sparse,
+    iter_row_chunks,
+    normalize_rows,
+    offset_row_numbers,
+    supports_row_slicing,
+    supports_sparse,
+)
+from cdsk._voting import NoiseRule
+
+if TYPE_CHECKING:  # satellites, imported by the methods that need them
+    from cdsk.report._report import Report
+    from cdsk.theory import GeneralizationBound
+
+Labels = NDArray[np.int64]
+
+
+class CDSK(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Clustering by discriminative similarity via unsupervised kernel classification.
+
+    Alternates a spectral step on the similarity ``S_ij = 2 (a_i + a_j - n lam a_i a_j)
+    K_ij`` with a quadratic program for the kernel weights ``a``, which reduce the
+    influence of points that blur the clusters. The weighted votes of the points
+    classify new ones. See ``docs/method.md`` for the equations.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default=8
+        Number of clusters. "auto" selects it as ``suggest_n_clusters`` does, which
+        needs points. Equal points are never split: if there are fewer distinct points,
+        each is a cluster, and a warning says so (not for a precomputed kernel, whose
+        points are not known).
+    kernel : str or callable, default="rbf"
+        "rbf" is the Gaussian kernel. "precomputed" takes X as a similarity matrix; the
+        diagonal of a sparse one is not used, but set to the largest similarity or to
+        what makes the matrix positive semi-definite. "precomputed_neighbors" takes X as
+        a sparse matrix of the distances between neighbors, and applies the Gaussian
+        kernel to them. A callable ``kernel(A, B)`` returns the matrix of values between
+        the rows of A and B. "chi2", "cosine", "laplacian", "linear", "polynomial"
+        ("poly") and "sigmoid" are those of ``sklearn.metrics.pairwise``; cosine and
+        sigmoid values k become (k + 1) / 2. Similarities must be symmetric and
+        non-negative; they need not be positive semi-definite (see ``psd``).
+    kernel_params : dict, default=None
+        Parameters of a named kernel, or further arguments of a callable.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance between points. "cosine" normalizes every row to unit length first:
+        Euclidean distances of unit rows have the order of cosine distances. Rows of
+        zeros are refused.
+    psd : bool, default=None
+        Whether the similarity matrix is positive semi-definite. None: "rbf" is assumed
+        to be, also with local bandwidths; a sparse or truncated matrix gets a larger
+        diagonal if needed; other kernels are tested. False splits the matrix into its
+        positive and negative part without a test (CDS with general similarities); True
+        uses it as it is. Both make the full n x n matrix.
+    bandwidth : float or str, default="auto"
+        Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of
+        nearest neighbors, with bandwidths of 1/8 to 1 of the distance of each point to
+        its 7th neighbor, and keeps the partition that agrees most with the others (see
+        ``choice_``). Other rules and numbers give one kernel on all pairs of points, a
+        number in the unit of the data: "neighbor": half the mean distance to the 7th
+        neighbor; "variance": variance of the pairwise distances, as printed in the
+        paper; "std": its square root; "median": the median distance; "local": one per
+        point, a quarter of the distance to its 7th neighbor.
+    n_neighbors : int, default=None
+        Truncates the Gaussian kernel to pairs of which one is among the n_neighbors
+        nearest of the other. None: 20 for ``bandwidth="auto"``, or 5 if there are at
+        least 60 features and fewer than 25 points per cluster; otherwise no truncation.
+    neighbors : transformer, default=None
+        Finds the neighbors, of which ``n_neighbors`` are used, or all if that is None:
+        ``fit_transform(X)`` returns a sparse matrix of distances, as
+        ``sklearn.neighbors.KNeighborsTransformer(mode="distance")`` does; ``predict``
+        calls ``transform``. A clone is fitted. None: exact search.
+    approximation : {"lowrank"} or None, default=None
+        "lowrank" is for more points than a kernel matrix fits in memory: a Gaussian
+        kernel of one bandwidth is approximated by a matrix of low rank, a randomly
+        pivoted Cholesky factorization. None uses the exact kernel.
+    rank : int, default=None
+        Rank of the approximation, at most ``n_samples``; None: the smallest that
+        misses at most 5 % of the trace of the centered kernel, up to 2000.
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
+            default="auto"
+        Transformation of the data: none; every feature has mean 0 and standard
+        deviation 1; its values are replaced by the normal quantiles of their ranks;
+        principal components of variance 1. "auto" takes the view whose partitions agree
+        most over the scales, or standardizes if there are fewer than 4 features and
+        one varies more than twice as much as another (see ``representation_``); it is
+        "raw" with another ``kernel`` or ``bandwidth``.
+    n_components : int, default=None
+        Number of components for ``representation="whiten"``; None: the rank of the
+        data. Not used by "auto".
+    lam : float in (0, 1] or "auto", default=0.2
+        Weight of the regularizer relative to the mean risk; the paper's lambda is
+        ``n_samples * lam``. At least this fraction of the points has positive weight;
+        smaller is sparser. "auto" selects it as ``select_lambda`` does.
+    init : {"uniform", "sparse"} or array-like of shape (n_samples,), default="uniform"
+        Initial weights. "sparse": those of ``sparse_start``, in the feature space of a
+        precomputed kernel. An array has sum 1 and entries between 0 and
+        ``1 / (n_samples * lam)``.
+    max_iter : int, default=20
+        Maximum number of rounds. 0 keeps the initial weights: plain spectral
+        clustering on the kernel.
+    tol : float, default=1e-4
+        Decrease of the objective at which the alternation stops, relative to the
+        largest linear term of the weight step.
+    qp_tol : float, default=1e-4
+        KKT gap at which the weight step stops, relative to its largest linear term.
+    eigen_solver : {"auto", "eigsh", "block_lanczos", "multilevel", "dense"}, \
+            default="auto"
+        Solver of the spectral step: ``scipy.sparse.linalg.eigsh``, on a factorized
+        matrix if that is cheap; block Lanczos; the same preconditioned by a hierarchy
+        of coarser graphs, for truncated kernels; or LAPACK, which also solves small
+        problems for all others. "auto" takes "block_lanczos" for kernel matrices in
+        memory, and for truncated kernels "eigsh" or, for many points, "multilevel".
+    assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
+        How the rows of the embedding become labels. "auto" takes the labels of the
+        three with the smallest normalized cut.
+    n_init : int, default=10
+        Number of k-means initializations.
+    noise : float in [0, 0.5] or None, default=None
+        Label -1 if the distance to the 12th neighbor exceeds the (1 - noise) quantile
+        expected of a Gaussian cluster. It is a rate of false alarms, not the share of
+        points that is marked. Needs points; distances are Euclidean for any kernel.
+        None and 0 mark nothing. See ``docs/noise.md``.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the start of the eigensolver, k-means and the pivots of an approximation.
+        The same seed gives the same bits for any ``n_threads``, and the same labels for
+        any number of BLAS threads.
+    n_threads : int, default=None
+        Threads of the compiled loops; None means all.
+    verbose : int, default=0
+        1 shows the stages of a fit on standard error, with a bar and the time left (a
+        line per stage without tqdm, ``pip install cdsk[progress]``); 2 also a line per
+        round.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each point; -1 for noise if ``noise`` is set. The numbers do not
+        depend on the order of the rows.
+    clusters_ : ndarray of shape (n_samples,)
+        Cluster of each point, noise included.
+    noise_ : NoiseRule or None
+        Thresholds beyond which points are noise; None if ``noise`` is not set.
+    n_clusters_ : int
+        Number of clusters that was requested, or selected.
+    count_choice_ : CountChoice or None
+        How ``n_clusters_`` was selected, and its runner-up, if it was "auto".
+    n_distinct_ : int
+        Number of distinct rows with positive weight; of rows for a precomputed kernel.
+    sample_weight_ : ndarray of shape (n_samples,)
+        Sample weights of the fit, 1 if none were given.
+    weights_ : ndarray of shape (n_samples,)
+        Kernel weights; times ``sample_weight_`` their sum is 1.
+    support_ : ndarray of shape (n_support,)
+        Indices of the points with positive weight.
+    unconnected_ : ndarray of shape (n_unconnected,)
+        Indices of the points with no or negligible similarity to any cluster, mostly
+        outliers. They have the label of their nearest neighbor; with a precomputed
+        kernel that of the most similar point, or, if all similarities are 0, of the
+        point with the largest degree.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        Spectral embedding with unit rows; fewer columns if there are fewer distinct
+        points.
+    eigenvalues_ : ndarray of shape (n_clusters,)
+        Leading eigenvalues of the normalized similarity, largest first.
+    history_ : ndarray of shape (n_accepted + 1,)
+        Objective at the initial weights and after each accepted round; never increases.
+    n_iter_ : int
+        Number of rounds, including a last one that was not accepted.
+    converged_ : bool
+        Whether the alternation ended before ``max_iter`` was reached, and the
+        eigenvectors converged.
+    qp_gap_ : float
+        Relative KKT gap of the weights in their quadratic program; NaN if the initial
+        weights were kept.
+    kernel_ : str
+        Description of the kernel in use.
+    bandwidth_ : float or ndarray of shape (n_samples,)
+        Bandwidth(s) in use; None for other kernels.
+    lam_ : float
+        Regularization in use.
+    probabilities_ : ndarray of shape (n_samples,)
+        Probability of the cluster of each point by the votes of the others; 0 for
+        noise. It is calibrated: of the points whose largest probability is p, a share
+        p has the label that the others vote for. Computed on access.
+    outlier_scores_ : ndarray of shape (n_samples,)
+        ``1 / (1 + typicality_)``: 1 for a point without votes, 1/2 for a point of
+        median typicality, near 0 in the center of a cluster. Computed on access.
+    margins_ : ndarray of shape (n_samples,)
+        Share of its own cluster in the kernel votes of the other points for a point,
+        minus the largest share of another cluster: near 1 inside a cluster, below 0
+        if the votes contradict the label.
+    typicality_ : ndarray of shape (n_samples,)
+        Weighted kernel votes of the other points for any cluster, in units of their
+        median: near 0 for outliers, whatever their margins.
+    choice_ : Choice
+        The candidate kernels, their scores, and which was selected.
+    approximation_ : Approximation or None
+        Rank and errors of the approximated kernel: ``rank``, the relative
+        ``trace_error``, and ``largest_error`` of 10,000 random entries. None if the
+        kernel is exact.
+    representation_ : Representation
+        The selected representation of the data, the scores of those it was compared
+        with, and ``transform`` for new points.
+    lambda_choice_ : LambdaChoice or None
+        How lam was selected, if it was "auto".
+    params_ : dict
+        Parameters of the fit, whatever has been set since.
+    n_negative_ : int
+        Number of negative eigenvalues of the similarity matrix that were split off.
+    n_clipped_ : int
+        Number of pairs of points whose discriminative similarity was negative and was
+        set to 0; always 0 without negative eigenvalues.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had any.
+
+    References
+    ----------
+    Yingzhen Yang and Ping Li. Discriminative Similarity for Data Clustering. ICLR 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from cdsk import CDSK
+    >>> X, _ = make_moons(200, noise=0.05, random_state=0)
+    >>> model = CDSK(n_clusters=2, random_state=0).fit(X)
+    >>> model.predict([[0.0, 1.0], [1.0, -0.5]]).tolist() == model.predict(
+    ...     [[-0.5, 0.9], [1.5, -0.4]]
+    ... ).tolist()
+    True
+    """
+
+    labels_: Labels
+    clusters_: Labels
+    noise_: NoiseRule | None
+    n_clusters_: int
+    n_distinct_: int
+    count_choice_: CountChoice | None
+    sample_weight_: Array
+    weights_: Array
+    support_: NDArray[np.intp]
+    unconnected_: NDArray[np.intp]
+    embedding_: Array
+    eigenvalues_: Array
+    history_: Array
+    n_iter_: int
+    converged_: bool
+    qp_gap_: float
+    kernel_: str
+    bandwidth_: float | Array | None
+    lam_: float
+    margins_: Array
+    typicality_: Array
+    choice_: Choice
+    approximation_: Approximation | None
+    representation_: Representation
+    lambda_choice_: LambdaChoice | None
+    params_: dict[str, Any]
+    n_negative_: int
+    n_clipped_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _predictor: Predictor
+
+    def __init__(
+        self,
+        n_clusters: int | str = 8,
+        *,
+        kernel: str | Callable[..., ArrayLike] = "rbf",
+        kernel_params: dict[str, Any] | None = None,
+        metric: str = "euclidean",
+        psd: bool | None = None,
+        bandwidth: float | str = "auto",
+        n_neighbors: int | None = None,
+        neighbors: Any = None,
+        approximation: str | None = None,
+        rank: int | None = None,
+        representation: str = "auto",
+        n_components: int | None = None,
+        lam: float | str = 0.2,
+        init: str | ArrayLike = "uniform",
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        qp_tol: float = 1e-4,
+        eigen_solver: str = "auto",
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        noise: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.metric = metric
+        self.psd = psd
+        self.bandwidth = bandwidth
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.approximation = approximation
+        self.rank = rank
+        self.representation = representation
+        self.n_components = n_components
+        self.lam = lam
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.qp_tol = qp_tol
+        self.eigen_solver = eigen_solver
+        self.assign_labels = assign_labels
+        self.n_init = n_init
+        self.noise = noise
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Cluster X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+                (n_samples, n_samples)
+            Data, or a kernel matrix if ``kernel="precomputed"``.
+        y : Ignored
+            Present for the scikit-learn API.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row, not necessarily an integer; None means 1. A row
+            of weight 0 takes no part in the fit and is treated as a new point: its
+            label is that of ``predict``, its margin and typicality are by the votes of
+            all points, its row of ``embedding_`` is that of ``transform``. Its
+            ``bandwidth_`` is that of the nearest point.
+
+        Returns
+        -------
+        self : CDSK
+        """
+        with (
+            rollback_on_error(self),
+            one_thread_if_forked(),
+            explain_memory_error("fitting"),
+        ):
+            X, settings = validate_fit(self, X)
+            is_matrix = self.kernel in PRECOMPUTED_KERNELS
+            weights = check_sample_weight(sample_weight, X, is_matrix)
+            with Progress(self.verbose) as progress:
+                context = FitContext(
+                    rng=check_random_state(self.random_state),
+                    n_threads=resolve_n_threads(self.n_threads),
+                    progress=progress,
+                    sample_weight=weights,
+                )
+                problem = preprocess(X, settings, context)
+                problem = resolve_lam(problem, settings, context)
+                progress.stage("neighbors")
+                candidates = make_candidates(
+                    problem.points.X,
+                    settings,
+                    context,
+                    n_clusters=problem.n_requested,
+                    n_features=problem.representation.n_varying,
+                    multiplicity=problem.points.relative_multiplicity,
+                )
+                fits = alternate_candidates(candidates, problem, settings, context)
+                choice, winner = select(fits, problem, settings, context)
+                result = finish(choice, winner, problem, X, settings, context)
+            self._store(result)
+        return self
+
+    def _store(self, result: FitResult) -> None:
+        """Copy the result of a fit to the attributes."""
+        for field in fields(result):
+            if field.name != "predictor":
+                setattr(self, f"{field.name}_", getattr(result, field.name))
+        self._predictor = result.predictor
+        self.params_ = self.get_params(deep=False)
+
+    def fit_predict(
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Labels:
+        """Cluster X and return ``labels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            As for ``fit``.
+        y : Ignored
+            Present for the scikit-learn API.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for ``fit``.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def fit_transform(
+        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Array:
+        """Cluster X and return ``embedding_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            As for ``fit``.
+        y : Ignored
+            Present for the scikit-learn API.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for ``fit``.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X, sample_weight=sample_weight).embedding_
+
+    def predict(self, X: Data) -> Labels:
+        """Predict the cluster of new points: that of the largest weighted kernel vote.
+
+        -1 for noise, if ``noise`` is set: by the thresholds of the fit, and by the
+        distances to its points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
+            New points, or their kernel values to the training points if
+            ``kernel="precomputed"``.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_new,)
+        """
+        check_is_fitted(self, "labels_")
+        n_threads = resolve_n_threads(self.n_threads)
+        n_alone = 0
+
+        def label(part: Any) -> Labels:
+            nonlocal n_alone
+            votes = self._predictor.votes.log_votes(part, n_threads)
+            _, labels, alone = self._predictor.label(votes, part, n_threads)
+            n_alone += np.count_nonzero(alone & (labels >= 0))
+            return labels
+
+        labels = self._map_rows(X, label)
+        if n_alone:
+            warn(
+                f"{n_alone} of {len(labels)} points have no similarity to any training "
+                "point and took the label of the cluster with the largest weight.",
+                UserWarning,
+            )
+        return labels
+
+    def predict_proba(self, X: Data) -> Array:
+        """Predict the probability of every cluster: normalized powers of the votes.
+
+        The power, and how far votes can be trusted at all, are calibrated by the
+        leave-one-out votes of the fit, so that the largest probability is the share of
+        points for which such a vote agrees with the label. A row of the fit is treated
+        as a new point, its own vote included; ``probabilities_`` leaves it out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
+            New points as for ``predict``.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_new, n_clusters)
+            Rows sum to 1 and are largest at the cluster with the largest vote, also for
+            noise. Without any votes they are the shares of the clusters in the weights.
+        """
+        check_is_fitted(self, "labels_")
+        left_out = self._predictor.left_out
+        calibrate = left_out.calibration.predict_proba
+        return self._map_votes(X, lambda votes: calibrate(votes, left_out.shares))
+
+    def decision_function(self, X: Data) -> Array:
+        """Compute the logarithm of the weighted kernel votes of every cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
+            New points as for ``predict``.
+
+        Returns
+        -------
+        log_votes : ndarray of shape (n_new, n_clusters)
+            -inf for a cluster without points of positive weight.
+        """
+        check_is_fitted(self, "labels_")
+        return self._map_votes(X, lambda votes: votes)
+
+    def score_samples(self, X: Data) -> Array:
+        """Compute the logarithm of the weighted kernel density.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
+            New points as for ``predict``.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_new,)
+            For the Gaussian kernel with one bandwidth the density integrates to 1 over
+            the represented data; for other kernels it is the sum of the votes.
+        """
+        check_is_fitted(self, "labels_")
+        points = self._predictor.candidate.points
+        n_features = self.n_features_in_ if points is None else points.shape[1]
+        log_norm = self._predictor.votes.log_normalizer(n_features)
+        return self._map_votes(X, lambda votes: logsumexp(votes, axis=1) + log_norm)
+
+    def transform(self, X: Data) -> Array:
+        """Embed new points by their votes.
+
+        The rows Y of the embedding, before normalization, satisfy
+        ``theta Y_i = sum_j S_ij Y_j / sum_j S_ij``. A new point has no weight of its
+        own, so its similarities are the votes for it: its row is the mean of those of
+        the training points by their votes, over the eigenvalues theta, normalized
+        (Nyström). This would be exact for a training point without weight, if the
+        kernel of a new point were that of the fit, which is symmetrized where it is
+        truncated to neighbors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_samples)
+            New points as for ``predict``.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_new, n_components)
+            As many columns as ``embedding_``. A row that equals one of the fit has the
+            same embedding as there, unless the kernel is precomputed. Zeros without
+            any votes.
+        """
+        check_is_fitted(self, "labels_")
+        embed = partial(
+            self._predictor.embed,
+            embedding=self.embedding_,
+            eigenvalues=self.eigenvalues_,
+            n_threads=resolve_n_threads(self.n_threads),
+        )
+        return self._map_rows(X, embed)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def _map_votes(self, X: Data, function: Callable[[Array], Array]) -> Array:
+        """Return ``function`` of the log votes for the rows of X."""
+        n_threads = resolve_n_threads(self.n_threads)
+        log_votes = self._predictor.votes.log_votes
+        return self._map_rows(X, lambda part: function(log_votes(part, n_threads)))
+
+    @explain_memory_error("predicting")
+    def _map_rows(
+        self, X: Any, function: Callable[[Any], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return ``function`` of the represented rows of X, computed in chunks.
+
+        Only the result is made for all rows: X may be a memory map.
+        """
+        n_threads = resolve_n_threads(self.n_threads)
+        in_chunks = supports_row_slicing(X)
+        if not in_chunks:
+            X = self._check_data(X, reset=False)
+        result: NDArray[Any] = np.empty(0)
+        for rows in iter_row_chunks(X):
+            with one_thread_if_forked(), offset_row_numbers(rows):
+                part = getattr(X, "iloc", X)[rows]
+                if in_chunks:
+                    # the first chunk tells about features
+                    part = self._check_data(part, reset=None if rows.start else False)
+                part = self.representation_.transform_validated(part, n_threads)
+                values = function(part)
+            if rows.start == 0:
+                shape = X.shape[0], *values.shape[1:]
+                check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
+                result = np.empty(shape, dtype=values.dtype)
+            result[rows] = values
+        return result
+
+    def _check_data(self, X: Any, *, reset: bool | None, **options: Any) -> Any:
+        """Return X validated; ``reset`` as in scikit-learn, None: names are checked."""
+        validate = None if reset is None else partial(validate_data, self, reset=reset)
+        X = check_points(X, validate=validate, accept_sparse="csr", **options)
+        # new data are treated as those of the fit, whatever has been set since
+        params = self.get_params(deep=False) if reset else self.params_
+        if (
+            isinstance(params["kernel"], str)
+            and params["kernel"] in PRECOMPUTED_KERNELS
+        ):
+            return X
+        if not reset and self._predictor.is_sparse:
+            X = sparse.csr_array(X)
+        elif not reset and sparse.issparse(X):
+            raise ValueError(
+                "X must be dense, as the data of the fit were; got a sparse matrix. "
+                "Use X.toarray(), or fit sparse data."
+            )
+        X = canonical_csr(X) if sparse.issparse(X) else X
+        return normalize_rows(X) if str(params["metric"]) == "cosine" else X
+
+    @property
+    def probabilities_(self) -> Array:
+        """Probability of the cluster of each point by the votes of the others."""
+        check_is_fitted(self, "labels_")
+        return np.where(
+            self.labels_ < 0, 0.0, self._predictor.left_out.label_probabilities()
+        )
+
+    @property
+    def outlier_scores_(self) -> Array:
+        """1 for a point without votes, 1/2 for one of typicality 1."""
+        check_is_fitted(self, "labels_")
+        return 1.0 / (1.0 + self.typicality_)
+
+    def report(
+        self,
+        X: Any = None,
+        *,
+        feature_names: Iterable[str] | None = None,
+        row_names: Iterable[object] | None = None,
+    ) -> "Report":
+        """Return a summary of the fit: results, selected options and warnings.
+
+        ``print`` shows it as text, ``to_dict`` returns plain data, ``to_html`` writes a
+        page. ``report`` uses fitted attributes only.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns), default=None
+            Values to show for typical rows and outliers: the data, or any other table
+            of the same rows. None shows row numbers alone.
+        feature_names : iterable of str, default=None
+            Names of the columns of X; None takes those of a data frame, or of ``fit``.
+        row_names : iterable, default=None
+            Names of the rows; None takes the index of a pandas frame, unless it only
+            counts, or the row numbers, from 0.
+
+        Returns
+        -------
+        report : Report
+        """
+        from cdsk.report._report import make_report
+
+        check_is_fitted(self, "labels_")
+        report: Report = make_report(
+            self, X, feature_names=feature_names, row_names=row_names
+        )
+        return report
+
+    @explain_memory_error("computing the bound")
+    def generalization_bound(
+        self, X: Data | None = None, *, gamma: float = 1.0, delta: float = 0.05
+    ) -> "GeneralizationBound":
+        """Compute the terms of the paper's bound on the error of the votes.
+
+        The bound is for votes by the kernel matrix of the fit. ``predict`` votes alike,
+        except for a truncated kernel, the default: there it counts the neighbors of
+        the new point alone, while the matrix is symmetric, so that points also count
+        those whose neighbors they are, and its diagonal may have been raised to make
+        it positive semi-definite. For these the bound is one for a relative of
+        ``predict``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Data of the fit. Needed if ``kernel="precomputed"``, as kernel matrices are
+            not kept; else None means the data kept by ``fit``.
+        gamma : float, default=1.0
+            Margin at which a point costs nothing, in the unit of the kernel; if its
+            largest value is below 1e-100 or above 1e100, in the power of two below it.
+        delta : float in (0, 1], default=0.05
+            Probability with which the bound may fail.
+
+        Returns
+        -------
+        bound : GeneralizationBound
+            See ``cdsk.theory.generalization_bound``.
+        """
+        from cdsk.theory import generalization_bound
+
+        check_is_fitted(self, "labels_")
+        points = self._predictor.points
+        K = points.kernel_of_rows(self._make_kernel(X).as_array())
+        kept = np.flatnonzero(points.row_weights)
+        labels, weights = self.clusters_[kept], self.weights_[kept]
+        if points.multiplicity is not None:
+            weights = weights / weights.sum()
+        with one_thread_if_forked():
+            return generalization_bound(K, labels, weights, gamma=gamma, delta=delta)
+
+    @explain_memory_error("computing the similarity")
+    def similarity_operator(self, X: Data | None = None) -> LinearOperator:
+        """Return the normalized similarity, whose eigenvectors are the embedding.
+
+        ``D^-1/2 S D^-1/2`` with the discriminative similarity S of the selected kernel
+        and the learned weights, without its diagonal, and its row sums D.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            As for ``generalization_bound``.
+
+        Returns
+        -------
+        operator : scipy.sparse.linalg.LinearOperator of shape (n_samples, n_samples)
+        """
+        check_is_fitted(self, "labels_")
+        kernel = self._make_kernel(X)
+        points, n = self._predictor.points, len(self.labels_)
+        weights = points.from_rows(self.weights_)
+        if points.multiplicity is not None:
+            weights = weights / weights.sum()
+        similarity = kernel.similarity(weights, kernel.n * self.lam_)
+
+        def product(columns: ArrayLike) -> Array:
+            columns = np.asarray(columns, dtype=float)
+            vectors = points.restrict(columns.reshape(n, -1)).T
+            image = similarity.normalized_product(np.ascontiguousarray(vectors))
+            return points.prolong(image.T).reshape(columns.shape)
+
+        return LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
+
+    def _make_kernel(self, X: Any = None) -> Kernel:
+        """Return the selected kernel of the points of the fit."""
+        candidate = self._predictor.candidate
+        if X is not None:
+            X = self._check_data(X, reset=False)
+            if X.shape[0] != len(self.labels_):
+                raise ValueError(
+                    f"X must be the data of the fit, with {len(self.labels_)} rows; "
+                    f"got {X.shape[0]}."
+                )
+        if isinstance(candidate, Precomputed):
+            if X is None:
+                raise ValueError(
+                    "X must be the kernel matrix of the fit, since precomputed "
+                    "matrices are not kept; got None."
+                )
+            candidate = replace(candidate, matrix=X)
+        with one_thread_if_forked():
+            return candidate.kernel()
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags for scikit-learn, by the parameters."""
+        tags = super().__sklearn_tags__()
+        given = isinstance(self.kernel, str) and self.kernel in PRECOMPUTED_KERNELS
+        tags.input_tags.pairwise = given
+        tags.input_tags.sparse = given or supports_sparse(self)
+        tags.input_tags.positive_only = given and self.kernel == "precomputed"
+        return tags
+
+
+def validate_fit(model: CDSK, X: Data) -> tuple[Any, Settings]:
+    """Return the data and the settings of a fit, both validated."""
+    is_auto = isinstance(model.n_clusters, str)
+    X = model._check_data(X, reset=True, ensure_min_samples=3 if is_auto else 2)
+    check_parameters(model)
+    if sparse.issparse(X) and model.kernel not in PRECOMPUTED_KERNELS:
+        check_supports_sparse(model)
+    if not is_auto:
+        check_n_clusters(model.n_clusters, X.shape[0])
+    return X, Settings(**model.get_params(deep=False))
+
+
+def make_fitted(result: FitResult, n_features: int, **params: Any) -> CDSK:
+    """Return the fitted model of a result whose stages were called elsewhere."""
+    model = CDSK(**params)
+    model.n_features_in_ = n_features
+    model._store(result)
+    return model

@@ -1,0 +1,745 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Selection without labels: partition, representation, number of clusters, lam.
+
+*Partition.* Every partition votes for every other by their adjusted Rand index, and its
+vote has the weight of its balance or its cohesion:
+
+    score_i = sum_j b_j max(ARI(i, j), 0)^4 / sum_j b_j
+    b_j = max(balance_j, cohesion_j^12)
+    balance_j = (exp(entropy of the sizes of j) - 1) / (c - 1)
+    cohesion_j = (sum_y inside_y - 1) / (c - 1)
+
+The partition with the highest score, the *medoid*, is selected. Real clusters are found
+at many scales; a kernel that is too narrow or too wide finds something of its own. The
+power makes an ARI of 0.9 two thirds of a vote and 0.5 a sixteenth. Partitions that cut
+off a few outliers also agree, but for the wrong reason; the weight b handles them.
+Balance is 1 for clusters of equal size and 0 if one holds all points. Small clusters
+may be right: then most neighbors of their points are inside. inside_y is the share of
+the neighbor pairs of cluster y that lie in it: the shares sum to 1 for random labels
+and to c if no pair is cut. docs/notes/2026-11-17-defaults.md and 2026-11-18-small.md
+have the measurements.
+
+*Representation.* At several scales the points are clustered with uniform weights, and a
+view scores its *cohesive agreement*, the mean over pairs of scales of h_i h_j ARI_ij
+with the cohesion h. The first view is taken unless another one has ``MIN_GAIN`` times
+its score. A view with one feature of large spread is nearly one-dimensional, and so are
+few components: all scales agree there, so ``_views`` leaves these out.
+docs/notes/2026-11-17-views.md has the alternatives.
+
+*Number of clusters.* Let l_1 >= l_2 >= ... be the eigenvalues of the normalized
+similarity of a neighbor graph. With c clusters, 1 - l_c is about the cut between them
+and 1 - l_{c+1} the smallest cut within one:
+
+    score(c) = mean over scales of log (1 - l_{c+1} + e) / (1 - l_c + e),
+
+where e is a negligible cut. The number with the largest score is suggested. Agreement
+between scales is reported but not used: no rule with it was better on held-out sets
+(docs/results/count.md). If the spreads of few features differ, clusters are counted in
+the raw and in the standardized data, and the larger best score decides.
+
+*lam.* One fit of a sample per value of a grid; smaller criteria are better, and ties go
+to the smaller lam:
+
+=============  =======================================================================
+"entropy"      mean entropy of softmax(row / 0.1) of unit rows of the embedding, rotated
+               to the axes
+"paper"        mean entropy of softmax(row) for the rows of Y with Y'DY = I, as printed
+"cut"          mean of cut / volume of the clusters in the graph of K, without weights
+"stability"    1 - ARI between the labels of one half of a sample and the votes of the
+               clusters of the other half for it, mean over three samples
+=============  =======================================================================
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import entr, softmax
+from sklearn.metrics import adjusted_rand_score
+
+from cdsk._candidates import (
+    MANY_FEATURES,
+    N_NEIGHBORS,
+    check_fit_memory,
+    default_n_neighbors,
+)
+from cdsk._eigensolvers import ROUGH
+from cdsk._nearest import order_points
+from cdsk._neighbors import SCALE_NEIGHBOR, Neighbors
+from cdsk._operators.base import Array, Kernel, Similarity
+from cdsk._operators.sparse import NeighborGraph
+from cdsk._preprocessing import Points, Representation, weighted_moments
+from cdsk._spectral import (
+    Embedding,
+    assign_labels,
+    cut_ratios,
+    rotate_to_axes,
+    spectral_partition,
+    spectral_step,
+)
+from cdsk._utils import warn
+from cdsk._validation import check_extent
+
+Labels = NDArray[np.int64]
+
+_TINY = np.finfo(float).tiny
+
+# Partition: powers of the adjusted Rand index and of the cohesion. A cut through a
+# large cluster has a cohesion of 0.95 and more.
+POWER, COHESION_POWER = 4, 12
+
+# Representation: with MANY_FEATURES whitening is tried with these numbers of components
+# if they are at least c - 1, which c centers span, and less than this part of the rank
+# bound min(n, d); if all are too small, with c - 1.
+COMPONENTS = (10, 20, 50, 100, 200)
+_MAX_RANK_PART = 0.7
+
+# With fewer features they are standardized if the ratio of the largest to the smallest
+# standard deviation exceeds the first number. Up to the second they may share a unit,
+# and clusters far apart along one feature cause the ratio: then "raw" competes. Normal
+# scores are tried from so many features on.
+UNEQUAL_SPREAD, DIFFERENT_UNITS = 2.0, 100.0
+MIN_FEATURES_FOR_SCORES = 4
+
+# Ratio of scores that replaces the first view. Between 1.2 and 1.5 the decision differs
+# on about five of 138 sets, which gain as much as they lose.
+MIN_GAIN = 1.25
+
+# Scales and numbers of points with which views are compared. A sample of a large set
+# may mislead, so the best view of a sample is compared again on up to 20 000 points.
+SCALES = tuple(2.0 ** (-0.5 * i) for i in range(2, 6))
+_SCALES_FEW_FEATURES = SCALES[:3]
+_SAMPLE, _SAMPLE_MANY_FEATURES, _LARGE_SAMPLE = 800, 2000, 20_000
+_N_INIT = 3
+
+# Number of clusters: bandwidths in units of the distance to the 7th neighbor, wider
+# than those of a fit, as narrow kernels resolve clusters within clusters; the largest
+# default candidate; and n times the negligible cut e, about two of the 20 n edges. In
+# the plane cuts within a cluster decrease like 1 / n. Between 0.05 and 0.4 the number
+# of hits changes by two in 47.
+COUNT_FACTORS = (1.0, 2.0**-0.5, 0.5)
+MAX_CLUSTERS = 19
+NEGLIGIBLE_CUT = 0.1
+
+# lam: the paper's grid [0.05, 05] in steps of 0.05, with 05 read as 0.5; the smallest
+# sample, in all and per cluster; the temperature of "entropy".
+CRITERIA = ("entropy", "paper", "cut", "stability")
+GRID = tuple(np.round(np.arange(1, 11) * 0.05, 2).tolist())
+MIN_SAMPLE, MIN_SAMPLE_PER_CLUSTER = 100, 10
+TEMPERATURE = 0.1
+_STABILITY_SAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How one partition was selected among several.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The candidates.
+    scores : ndarray of shape (n_candidates,)
+        Share of all votes for each candidate, its own included; the largest wins.
+    balance : ndarray of shape (n_candidates,)
+        Effective number of clusters beyond the first over n_clusters - 1, from 0 to 1.
+    cohesion : ndarray of shape (n_candidates,)
+        How far neighbors share a cluster: 0 as by chance, 1 if all do. NaN if there is
+        one candidate, or no neighbor graph.
+    agreement : ndarray of shape (n_candidates, n_candidates)
+        Adjusted Rand index of every two candidates.
+    resolved : ndarray of bool, shape (n_candidates,)
+        Whether the eigenvectors of a candidate converged. One that did not has no vote
+        and cannot win, unless none did.
+    chosen : int
+        Index of the winner.
+    """
+
+    names: tuple[str, ...]
+    scores: Array
+    balance: Array
+    cohesion: Array
+    agreement: Array
+    resolved: NDArray[np.bool_]
+    chosen: int
+
+
+def select_partition(
+    names: Sequence[str],
+    partitions: Sequence[Labels],
+    n_clusters: int,
+    neighborhood: Kernel | None = None,
+    *,
+    resolved: Sequence[bool] | None = None,
+    multiplicity: Array | None = None,
+) -> Choice:
+    """Select one of several partitions into at most ``n_clusters`` clusters.
+
+    ``neighborhood`` is a kernel that connects neighbors; None: not known.
+    """
+    size = len(partitions)
+    is_resolved = np.array([True] * size if resolved is None else resolved)
+    eligible = is_resolved if is_resolved.any() else ~is_resolved
+    balance = np.array([_balance(y, n_clusters, multiplicity) for y in partitions])
+    cohesion = np.full(size, np.nan)
+    if neighborhood is not None:
+        cohesion = _cohesion(partitions, n_clusters, neighborhood)
+    agreement = _agreement(partitions, multiplicity)
+    votes = np.maximum(agreement, 0.0) ** POWER
+    vote_weights = np.fmax(balance, cohesion**COHESION_POWER) * eligible
+    # the sum is 0 if all partitions have one cluster
+    scores = votes @ vote_weights / max(vote_weights.sum(), _TINY)
+    # the first of equal ones, up to rounding
+    best = scores[eligible].max()
+    chosen = int(np.flatnonzero(eligible & (scores >= best - 1e-12))[0])
+    return Choice(
+        names=tuple(names),
+        scores=scores,
+        balance=balance,
+        cohesion=cohesion,
+        agreement=agreement,
+        resolved=is_resolved,
+        chosen=chosen,
+    )
+
+
+def cohesive_agreement(
+    partitions: Sequence[Labels],
+    n_clusters: int,
+    neighborhood: Kernel,
+    multiplicity: Array | None = None,
+) -> float:
+    """Return the mean over pairs of partitions of h_i h_j ARI_ij, h their cohesion."""
+    cohesion = _cohesion(partitions, n_clusters, neighborhood)
+    pairs = np.triu_indices(len(partitions), 1)
+    terms = np.outer(cohesion, cohesion) * _agreement(partitions, multiplicity)
+    return float(np.mean(terms[pairs]))
+
+
+def _agreement(partitions: Sequence[Labels], multiplicity: Array | None) -> Array:
+    """Return the adjusted Rand index of every two partitions."""
+    agreement = np.eye(len(partitions))
+    for j, i in combinations(range(len(partitions)), 2):
+        index = rand_index(partitions[i], partitions[j], multiplicity)
+        agreement[i, j] = agreement[j, i] = index
+    return agreement
+
+
+def rand_index(a: Labels, b: Labels, multiplicity: Array | None = None) -> float:
+    """Return the adjusted Rand index; a pair counts the product of multiplicities.
+
+    scikit-learn's takes 3 ms for 200 points, mostly validation, and fifteen of them
+    would take a quarter of a fit.
+    """
+    m = np.ones(len(a)) if multiplicity is None else multiplicity
+
+    def count_pairs(labels: Labels) -> float:
+        size, squares = np.bincount(labels, m), np.bincount(labels, m**2)
+        return float(np.sum(size**2 - squares))
+
+    together = count_pairs(a * (b.max() + 1) + b)
+    in_a, in_b = count_pairs(a), count_pairs(b)
+    expected = in_a * in_b / max(count_pairs(np.zeros_like(a)), _TINY)
+    largest = 0.5 * (in_a + in_b)
+    return 1.0 if largest <= expected else (together - expected) / (largest - expected)
+
+
+def _balance(labels: Labels, n_clusters: int, multiplicity: Array | None) -> float:
+    if n_clusters == 1:
+        return 1.0
+    size = np.bincount(labels, multiplicity)
+    share = size[size > 0] / np.sum(size)
+    effective = np.exp(-np.sum(share * np.log(share)))
+    return float(max(effective - 1.0, 0.0) / (n_clusters - 1))
+
+
+def _cohesion(
+    partitions: Sequence[Labels], n_clusters: int, neighborhood: Kernel
+) -> Array:
+    if n_clusters == 1:
+        return np.ones(len(partitions))
+    inside = [np.sum(1.0 - cut_ratios(neighborhood, y)) for y in partitions]
+    return np.maximum(np.array(inside) - 1.0, 0.0) / (n_clusters - 1)
+
+
+def select_representation(
+    X: Any,
+    representation: str,
+    n_clusters: int,
+    *,
+    rng: np.random.RandomState,
+    n_threads: int,
+    n_components: int | None = None,
+    multiplicity: Array | None = None,
+) -> Representation:
+    """Fit the representation that is asked for, or the best one for "auto"."""
+    if representation != "auto" or sparse.issparse(X):
+        return Representation.fit(
+            X,
+            "raw" if sparse.issparse(X) else representation,
+            multiplicity=multiplicity,
+            n_components=n_components,
+            n_threads=n_threads,
+        )
+    check_extent(X)
+    spread = weighted_moments(X, multiplicity)[1]
+    first, *others = _views(spread, n_clusters)
+    scores: dict[str, float] = {}
+    # fewer points per cluster have no scale, and one cluster has no views
+    if others and 1 < n_clusters <= len(X) // 5:
+        d = int(np.count_nonzero(spread))
+        many = d >= MANY_FEATURES
+        comparison = _ViewComparison(
+            n_clusters=n_clusters,
+            n_neighbors=default_n_neighbors(len(X), d, n_clusters),
+            scales=SCALES if many else _SCALES_FEW_FEATURES,
+            n_threads=n_threads,
+        )
+        size = _SAMPLE_MANY_FEATURES if many else _SAMPLE
+        scores = comparison.score_views(X, multiplicity, [first, *others], size, rng)
+        confirmed = {first} if len(X) > size else {first, *others}
+        while (best := _best_view(scores, first)) not in confirmed:
+            views = [first, best]
+            scores |= comparison.score_views(X, multiplicity, views, _LARGE_SAMPLE, rng)
+            confirmed.add(best)
+    best = _best_view(scores, first) if scores else first
+    m = _parse_components(best) if scores else 0
+    view = Representation.fit(
+        X,
+        "whiten" if m else best,
+        multiplicity=multiplicity,
+        n_components=m or None,
+        n_threads=n_threads,
+    )
+    return replace(view, scores=scores)
+
+
+def _best_view(scores: dict[str, float], first: str) -> str:
+    """Return the view of the largest score if its gain suffices, else the first."""
+    best = max(scores, key=scores.__getitem__)
+    return best if scores[best] > MIN_GAIN * scores[first] else first
+
+
+def represent_for_counting(
+    represent: Callable[[int], Representation],
+    points: Points,
+    representation: str,
+    largest: int,
+) -> list[Representation]:
+    """Fit the representations in which clusters are counted.
+
+    One, unless few features may or may not share a unit: then standardized and raw.
+    Otherwise ``represent(largest)``, that of the largest number of clusters.
+    """
+    if representation == "auto" and not sparse.issparse(points.X):
+        check_extent(points.X)
+        m = points.relative_multiplicity
+        spread = weighted_moments(points.X, m)[1]
+        if np.count_nonzero(spread) < MANY_FEATURES:
+            views = _views_by_units(spread)
+            return [Representation.fit(points.X, v, multiplicity=m) for v in views]
+    return [represent(largest)]
+
+
+def _parse_components(view: str) -> int:
+    """Return the number of components of a view "whiten m"; 0 for other views."""
+    return int(view.removeprefix("whiten ")) if view.startswith("whiten ") else 0
+
+
+def _views_by_units(spread: Array) -> list[str]:
+    """Return the views for few features of these standard deviations, default first.
+
+    Standardizing a feature along which clusters are far apart moves them together;
+    not standardizing one in a smaller unit makes the data one-dimensional.
+    """
+    spread = spread[spread > 0]
+    ratio = spread.max() / spread.min() if len(spread) else 1.0
+    if ratio <= UNEQUAL_SPREAD:
+        return ["raw"]
+    return ["standardize", "raw"] if ratio <= DIFFERENT_UNITS else ["standardize"]
+
+
+def _views(spread: Array, n_clusters: int) -> list[str]:
+    """Return the names of the views to compare, the default first."""
+    d = np.count_nonzero(spread)
+    if d >= MANY_FEATURES:
+        components = [m for m in COMPONENTS if m >= n_clusters - 1] or [n_clusters - 1]
+        return ["raw", "standardize", *(f"whiten {m}" for m in components)]
+    first, *others = _views_by_units(spread)
+    scores = ["normal_scores"] if d >= MIN_FEATURES_FOR_SCORES else []
+    return [first, *scores, *others]
+
+
+@dataclass(frozen=True)
+class _ViewComparison:
+    """What is the same for all views that are compared."""
+
+    n_clusters: int
+    n_neighbors: int
+    scales: tuple[float, ...]
+    n_threads: int
+
+    def score_views(
+        self,
+        X: Array,
+        multiplicity: Array | None,
+        views: list[str],
+        size: int,
+        rng: np.random.RandomState,
+    ) -> dict[str, float]:
+        """Return the cohesive agreement of views on at most ``size`` points."""
+        seed = rng.randint(2**31 - 1)
+        if len(X) > size:
+            rows = np.random.RandomState(seed).choice(len(X), size, replace=False)
+            X = X[rows]
+            multiplicity = None if multiplicity is None else multiplicity[rows]
+        transformed = self._transform(X, multiplicity, views)
+        # k-means depends on the order: take one that does not depend on the unit
+        order = np.empty(len(X), dtype=np.int32)
+        order_points(np.ascontiguousarray(transformed[views[0]]), order)
+        m = None if multiplicity is None else multiplicity[order]
+        return {view: self._score(Z[order], m, seed) for view, Z in transformed.items()}
+
+    def _transform(
+        self, X: Array, multiplicity: Array | None, views: list[str]
+    ) -> dict[str, Array]:
+        """Return X in every view; impossible whitenings are left out."""
+
+        def fit(view: str, n_components: int | None = None) -> Representation:
+            return Representation.fit(
+                X,
+                view,
+                multiplicity=multiplicity,
+                n_components=n_components,
+                n_threads=self.n_threads,
+            )
+
+        transformed = {
+            view: fit(view).transform_validated(X, self.n_threads)
+            for view in views
+            if not _parse_components(view)
+        }
+        limit = _MAX_RANK_PART * min(X.shape)
+        components = [m for m in map(_parse_components, views) if 0 < m < limit]
+        if components:
+            largest = fit("whiten", max(components))
+            Z = largest.transform_validated(X, self.n_threads)
+            # components are sorted, so the first m of them are the whitening to m
+            rank = largest.n_components or 0
+            transformed |= {f"whiten {m}": Z[:, :m] for m in components if m <= rank}
+        return transformed
+
+    def _score(self, X: Array, multiplicity: Array | None, seed: int) -> float:
+        """Return the cohesive agreement of the partitions of X over the scales."""
+        rng = np.random.RandomState(seed)
+        X = np.ascontiguousarray(X)
+        neighbors = Neighbors(
+            X, self.n_neighbors, robust=True, n_threads=self.n_threads
+        )
+        graph = NeighborGraph(neighbors, multiplicity)
+        partitions, start = [], None
+        for scale in self.scales:
+            kernel = graph.kernel(scale * neighbors.scales, self.n_threads)
+            embedding, labels = spectral_partition(
+                kernel, self.n_clusters, rng, n_init=_N_INIT, tol=ROUGH, start=start
+            )
+            start = embedding.solution
+            partitions.append(labels)
+        neighborhood = graph.indicator(self.n_threads)
+        return cohesive_agreement(
+            partitions, self.n_clusters, neighborhood, multiplicity
+        )
+
+
+@dataclass(frozen=True)
+class CountChoice:
+    """How the number of clusters was suggested.
+
+    Attributes
+    ----------
+    n_clusters : int
+        The candidate with the largest score.
+    runner_up : int or None
+        The second best; None if there was one candidate.
+    candidates : ndarray of shape (n_candidates,)
+        Numbers of clusters that were compared, in increasing order.
+    scores : ndarray of shape (n_candidates,)
+        Mean of the gaps over the scales.
+    gaps : ndarray of shape (n_scales, n_candidates)
+        Logarithm of the ratio of the cut that one more cluster would need to the cut
+        that this number needs; at least 0.
+    agreement : ndarray of shape (n_candidates,)
+        Mean adjusted Rand index of the partitions at consecutive scales: near 1 if
+        the clusters do not depend on the scale. Points count with their multiplicity.
+    eigenvalues : ndarray of shape (n_scales, largest candidate + 1)
+        Leading eigenvalues of the normalized similarity, largest first.
+    factors : tuple of float
+        The scales: bandwidths in units of the distance to the 7th neighbor.
+    view : str
+        The representation in which the clusters were counted.
+    """
+
+    n_clusters: int
+    runner_up: int | None
+    candidates: NDArray[np.int64]
+    scores: Array
+    gaps: Array
+    agreement: Array
+    eigenvalues: Array
+    factors: tuple[float, ...]
+    view: str
+
+
+def default_counts(n: int) -> NDArray[np.int64]:
+    """Return the numbers of clusters that are compared by default for n points."""
+    return np.arange(2, max(min(MAX_CLUSTERS + 1, n), 3))
+
+
+def select_n_clusters(
+    points: Points,
+    views: Sequence[Representation],
+    candidates: NDArray[np.int64],
+    rng: np.random.RandomState,
+    n_threads: int,
+) -> CountChoice:
+    """Count clusters in each view and return the count of the largest best score."""
+    check_fit_memory(len(points), N_NEIGHBORS, int(candidates[-1]))
+    choices = [_count(points, view, candidates, rng, n_threads) for view in views]
+    return max(choices, key=lambda choice: choice.scores.max())
+
+
+def _count(
+    points: Points,
+    view: Representation,
+    candidates: NDArray[np.int64],
+    rng: np.random.RandomState,
+    n_threads: int,
+) -> CountChoice:
+    """Count clusters in one view."""
+    points = points.spatially_sorted(view.transform_validated(points.X, n_threads))
+    largest = int(candidates[-1])
+    embeddings = _embed_at_scales(points, largest + 1, rng, n_threads)
+    partitions = [_partitions(e, candidates, points.multiplicity) for e in embeddings]
+    for embedding in embeddings:
+        if embedding.convergence_message is not None:
+            warn(embedding.convergence_message)
+    eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
+    gaps = _gaps(eigenvalues, candidates, NEGLIGIBLE_CUT / len(points))
+    scores = gaps.mean(axis=0)
+    if (eigenvalues == 1).all():
+        warn(
+            f"The neighbor graph of the representation {view.view!r} has more "
+            f"connected components than the largest candidate, so {largest} clusters "
+            "are suggested. Try larger candidates.",
+            UserWarning,
+        )
+    # ties go to the larger: with that many components all gaps are zero
+    order = candidates[np.lexsort((-candidates, -scores))].tolist()
+    return CountChoice(
+        n_clusters=order[0],
+        runner_up=order[1] if len(order) > 1 else None,
+        candidates=candidates,
+        scores=scores,
+        gaps=gaps,
+        agreement=_scale_agreement(partitions, points.multiplicity),
+        eigenvalues=eigenvalues,
+        factors=COUNT_FACTORS,
+        view=view.view,
+    )
+
+
+def _embed_at_scales(
+    points: Points,
+    n_vectors: int,
+    rng: np.random.RandomState,
+    n_threads: int,
+    factors: tuple[float, ...] = COUNT_FACTORS,
+) -> list[Embedding]:
+    """Return the spectral embedding of the points at every scale."""
+    neighbors = Neighbors(points.X, N_NEIGHBORS, n_threads=n_threads)
+    graph = NeighborGraph(neighbors, points.relative_multiplicity)
+    embeddings: list[Embedding] = []
+    for factor in factors:
+        kernel = graph.kernel(factor * neighbors.scales, n_threads)
+        start = embeddings[-1].solution if embeddings else None
+        # eigenvalues have the square of this error, negligible beside e
+        embedding = spectral_step(
+            _similarity_without_outliers(kernel), n_vectors, rng, start, tol=ROUGH
+        )
+        embeddings.append(embedding)
+    return embeddings
+
+
+def _similarity_without_outliers(kernel: Any) -> Similarity:
+    """Return the uniform similarity of a kernel without its tiny components.
+
+    A component of at most 7 points owes its scale to points outside: it is far from
+    everything, but too small for a cluster.
+    """
+    uniform = np.full(kernel.n, 1.0 / kernel.n)
+    # with uniform weights the similarity is a multiple of K for every penalty
+    similarity: Similarity = kernel.similarity(uniform, 1.0)
+    _, label = similarity.components()
+    kept = np.bincount(label, kernel.multiplicity)[label] > SCALE_NEIGHBOR
+    if kept.all() or not kept.any():
+        return similarity
+    restricted: Similarity = kernel.mask_points(kept).similarity(uniform, 1.0)
+    return restricted
+
+
+def _partitions(
+    embedding: Embedding, counts: NDArray[np.int64], multiplicity: Array | None
+) -> list[Labels]:
+    """Return the partition for every number of clusters c, from c eigenvectors."""
+    coordinates = embedding.vectors * embedding.lengths
+    partitions = []
+    for c in counts:
+        vectors = coordinates[:c]
+        # components beyond the first c have zero rows; they join the first cluster
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
+        labels = assign_labels(
+            vectors,
+            "cluster_qr",
+            n_init=1,
+            random_state=None,
+            multiplicity=multiplicity,
+        )
+        partitions.append(labels)
+    return partitions
+
+
+def _gaps(eigenvalues: Array, candidates: NDArray[np.int64], cut: float) -> Array:
+    """Return the log ratios of cuts (n_scales, n_candidates)."""
+    cuts = np.log(1.0 - np.minimum(eigenvalues, 1.0) + cut)
+    return cuts[:, candidates] - cuts[:, candidates - 1]
+
+
+def _scale_agreement(
+    partitions: list[list[Labels]], multiplicity: Array | None = None
+) -> Array:
+    """Return the mean ARI of consecutive scales, whose lists are ``partitions``."""
+    scores = [
+        [rand_index(a, b, multiplicity) for a, b in zip(*scales, strict=True)]
+        for scales in pairwise(partitions)
+    ]
+    return np.asarray(np.mean(scores, axis=0))
+
+
+@dataclass(frozen=True)
+class LambdaChoice:
+    """Result of ``select_lambda``.
+
+    Attributes
+    ----------
+    lam : float
+        The value of the grid with the smallest criterion.
+    grid : ndarray of shape (n_values,)
+        Values tried.
+    curve : ndarray of shape (n_values,)
+        Criterion at each of them; smaller is better.
+    criterion : str
+        Name of the criterion.
+    n_sample : int
+        Number of points in a fit.
+    """
+
+    lam: float
+    grid: Array
+    curve: Array
+    criterion: str
+    n_sample: int
+
+
+@dataclass(frozen=True)
+class LambdaSearch:
+    """What ``select_lambda`` is asked for: see there."""
+
+    grid: Sequence[float] = GRID
+    sample: float = 0.1
+    criterion: str = "entropy"
+
+
+def select_lam(
+    n_samples: int,
+    n_clusters: int,
+    make_kernel: Callable[[NDArray[np.intp]], Kernel],
+    fit: Callable[[Kernel, float], Any],
+    *,
+    search: LambdaSearch,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> LambdaChoice:
+    """Return the ``LambdaChoice`` for points of which samples are fitted.
+
+    ``make_kernel(rows)`` returns the kernel of some points, ``fit(kernel, lam)`` the
+    ``Alternation`` of a kernel.
+    """
+    grid, criterion = np.array(search.grid, dtype=np.float64), search.criterion
+    smallest = max(MIN_SAMPLE, MIN_SAMPLE_PER_CLUSTER * n_clusters)
+    size = min(max(round(search.sample * n_samples), smallest), n_samples)
+
+    def label(fitted: Any) -> Labels:
+        return assign_labels(
+            fitted.embedding.vectors, "kmeans", n_init=n_init, random_state=rng
+        )
+
+    if criterion == "stability":
+        if n_samples < 2 * n_clusters:
+            raise ValueError(
+                'criterion="stability" clusters halves of the data and needs at least '
+                f"2 * n_clusters = {2 * n_clusters} samples; got {n_samples}."
+            )
+        size = max(min(size, n_samples // 2), n_clusters)
+        curves = []
+        for _ in range(_STABILITY_SAMPLES):
+            rows = rng.permutation(n_samples)[: 2 * size]
+            curves.append(_instability(make_kernel, fit, label, grid, rows))
+        curve = np.mean(curves, axis=0)
+    else:
+        kernel = make_kernel(np.sort(rng.permutation(n_samples)[:size]))
+
+        def measure(fitted: Any) -> float:
+            vectors = fitted.embedding.vectors
+            if criterion == "cut":
+                return float(np.mean(cut_ratios(kernel, label(fitted))))
+            if criterion == "paper":
+                return _mean_entropy(vectors * fitted.embedding.lengths)
+            return _mean_entropy(rotate_to_axes(vectors) / TEMPERATURE)
+
+        fits = [fit(kernel, lam) for lam in grid]
+        curve = np.array([measure(fitted) for fitted in fits])
+    best = float(grid[curve == curve.min()].min())
+    return LambdaChoice(best, grid, curve, criterion, size)
+
+
+def _mean_entropy(vectors: Array) -> float:
+    """Return the mean entropy of the softmax of the columns of vectors (c, n)."""
+    return float(np.mean(np.sum(entr(softmax(vectors, axis=0)), axis=0)))
+
+
+def _instability(
+    make_kernel: Callable[[NDArray[np.intp]], Kernel],
+    fit: Callable[[Kernel, float], Any],
+    label: Callable[[Any], Labels],
+    grid: Array,
+    rows: NDArray[np.intp],
+) -> list[float]:
+    """Return 1 - ARI of transferred and own labels of the second half, per lam."""
+    size = len(rows) // 2
+    first, second = make_kernel(rows[:size]), make_kernel(rows[size:])
+    both = make_kernel(rows)
+    between = np.stack([both.row(i)[size:] for i in range(size)])
+    curve = []
+    for lam in grid:
+        fit_first, fit_second = fit(first, lam), fit(second, lam)
+        labels = label(fit_first)
+        clusters = np.arange(labels.max() + 1)[:, np.newaxis]
+        votes = np.einsum(
+            "yi,ij->yj", (labels == clusters) * fit_first.weights, between
+        )
+        transferred = np.argmax(votes, axis=0)
+        curve.append(1.0 - adjusted_rand_score(label(fit_second), transferred))
+    return curve

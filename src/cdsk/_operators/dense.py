@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel matrix in memory, and its similarity as an operator.
+
+S is never formed: with b = 1 - penalty alpha,
+
+    S v = 2 [alpha o (K v) + b o K (alpha o v)],
+
+one product of K with two vectors, or with one if all weights are equal: O(n^2) time, no
+further n x n array. Every term is non-negative, so degrees lose no digits. An
+indefinite K = K+ - K- adds -4 penalty alpha o K- (alpha o v) and may make entries
+negative; these are set to 0 by a sparse matrix that is added to S (indefinite.py).
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdsk import _kernel, _rows
+from cdsk._neighbors import find_nearest
+from cdsk._operators.base import NEGLIGIBLE_EDGE, Array, Indices, Kernel, Similarity
+from cdsk._operators.indefinite import split_negative_part
+from cdsk._rows import CachedRows, HadamardRows, RowSource, StoredRows
+
+# Bytes for cached rows of |K| o G. Digits (n = 1797) requests 5300 rows, 1100 of which
+# are different.
+_CACHE_BYTES = 16 << 20
+
+
+def scale_by_multiplicity(K: NDArray[Any], multiplicity: Array | None) -> None:
+    """Multiply K_ij by m_i m_j in place, exactly symmetric; None: all m_i are 1."""
+    if multiplicity is not None:
+        for row, m in zip(K, multiplicity, strict=True):
+            row *= m * multiplicity
+
+
+def compute_self_loops(diagonal: Array, multiplicity: Array | None) -> Array | None:
+    """Return m_i (m_i - 1) K_ii from the diagonal m_i^2 K_ii; None: all m_i are 1.
+
+    A multiplicity below 1 counts as one copy.
+    """
+    if multiplicity is None:
+        return None
+    return np.asarray(diagonal * np.maximum(1.0 - 1.0 / multiplicity, 0.0))
+
+
+class DenseKernel(Kernel):
+    """A symmetric non-negative n x n matrix K, float32 or float64.
+
+    ``psd`` is True if K is semi-definite; False splits off its negative part; None
+    tests whether there is one. K has been scaled by ``multiplicity``.
+    """
+
+    def __init__(
+        self,
+        K: NDArray[Any],
+        n_threads: int,
+        points: NDArray[Any] | None = None,
+        *,
+        psd: bool | None = True,
+        hint: str = "Use a kernel with larger values",
+        multiplicity: Array | None = None,
+    ) -> None:
+        self.K = K
+        self.n = K.shape[0]
+        self.n_threads = n_threads
+        self.points = points
+        self.hint = hint
+        self.multiplicity = multiplicity
+        self.self_loops = compute_self_loops(self.diagonal, multiplicity)
+        self.negative = split_negative_part(self, psd)
+        self.n_negative = self.negative.rank
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
+
+    @property
+    def duplicate_similarity(self) -> Array:
+        return self.diagonal
+
+    @cached_property
+    def row_sums(self) -> Array:
+        return self.product(np.ones((1, self.n))).ravel()
+
+    @cached_property
+    def spectral_bound(self) -> float:
+        """The largest absolute row sum, which bounds the eigenvalues of K."""
+        return float(np.max(self.row_sums + np.abs(self.diagonal)))
+
+    @property
+    def absolute_diagonal(self) -> Array:
+        return self.diagonal + 2.0 * self.negative.diagonal
+
+    def product(self, vectors: Array) -> Array:
+        out = np.empty_like(vectors)
+        _kernel.product(self.K, vectors, out, self.n_threads)
+        return out
+
+    def absolute_product(self, vectors: Array) -> Array:
+        product = self.product(vectors)
+        if self.n_negative:
+            product += 2.0 * self.negative.product(vectors)
+        return product
+
+    def row(self, i: int) -> Array:
+        return np.asarray(self.K[i], dtype=np.float64)
+
+    def absolute_rows(self) -> RowSource:
+        """Return compiled access to the rows of |K|, diagonal entries included."""
+        return self.negative.absolute_rows(StoredRows(self.K))
+
+    def weight_rows(self, vectors: Array, scale: float) -> RowSource:
+        rows = HadamardRows(self.absolute_rows(), vectors, scale)
+        return CachedRows(rows, _CACHE_BYTES)
+
+    def as_array(self) -> NDArray[Any]:
+        return self.K
+
+    def similarity(self, weights: Array, penalty: float) -> "DenseSimilarity":
+        return DenseSimilarity(self, weights, penalty)
+
+
+class ProductSimilarity(Similarity):
+    """S of a kernel that is known by its products; subclasses set the degrees."""
+
+    is_sparse = False
+
+    def __init__(self, kernel: Any, weights: Array, penalty: float) -> None:
+        self.n = kernel.n
+        self.n_threads = kernel.n_threads
+        self.hint = kernel.hint
+        self._kernel = kernel
+        self._weights = weights
+        # b = 1 - penalty alpha; alpha <= 1 / penalty up to rounding
+        self._b = np.maximum(1.0 - penalty * weights, 0.0)
+        self._is_uniform = bool((weights == weights[0]).all())
+        self._self_loops: Any = 0.0
+        if kernel.self_loops is not None:
+            self._self_loops = 2.0 * weights * (1.0 + self._b) * kernel.self_loops
+
+    def normalized_product(self, vectors: Array) -> Array:
+        return self._product(vectors * self._inverse_root) * self._inverse_root
+
+    def _product(self, vectors: Array) -> Array:
+        """Return S times each vector (m, n)."""
+        if self._is_uniform:
+            factor = 2.0 * self._weights[0] * (1.0 + self._b[0])
+            product = factor * self._kernel.product(vectors)
+        else:
+            m = len(vectors)
+            stacked = np.concatenate([vectors, vectors * self._weights])
+            image = self._kernel.product(stacked)
+            product = 2.0 * (self._weights * image[:m] + self._b * image[m:])
+        product += self._self_loops * vectors
+        return np.asarray(product)
+
+    def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
+        return find_nearest(self._kernel.points, points, candidates, self.n_threads)
+
+
+class DenseSimilarity(ProductSimilarity):
+    """S of a ``DenseKernel``."""
+
+    def __init__(self, kernel: DenseKernel, weights: Array, penalty: float) -> None:
+        super().__init__(kernel, weights, penalty)
+        self._penalty = penalty
+        k_weights = (
+            weights * kernel.row_sums
+            if self._is_uniform
+            else kernel.product(weights[np.newaxis])[0]
+        )
+        degrees = 2.0 * (weights * kernel.row_sums + self._b * k_weights)
+        degrees += self._self_loops
+        self._clipped = kernel.negative.clipped_entries(
+            StoredRows(kernel.K), weights, penalty, degrees
+        )
+        self.n_clipped = self._clipped.nnz // 2
+        self._set_degrees(degrees + self._negative_product(np.ones((1, self.n)))[0])
+
+    def _product(self, vectors: Array) -> Array:
+        return super()._product(vectors) + self._negative_product(vectors)
+
+    def _negative_product(self, vectors: Array) -> Array:
+        """Return what K- and the clipped entries add to S times each vector."""
+        if not self._kernel.n_negative:
+            return np.zeros_like(vectors)
+        product = self._kernel.negative.product(vectors * self._weights)
+        clipped = (self._clipped @ vectors.T).T
+        return np.asarray(clipped - 4.0 * self._penalty * self._weights * product)
+
+    def components(self) -> tuple[int, Indices]:
+        return _rows.components(
+            StoredRows(self._kernel.K),
+            self._kernel.negative.rows,
+            self._weights,
+            self._penalty,
+            self.degrees,
+            NEGLIGIBLE_EDGE,
+        )
+
+    def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
+        # by distance where the data are known, since the kernel of far points is zero
+        if self._kernel.points is None:
+            K = self._kernel.K
+            nearest = np.argmax(K[np.ix_(points, candidates)], axis=1)
+            return np.asarray(candidates[nearest])
+        return super().find_nearest(points, candidates)

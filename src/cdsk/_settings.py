@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the stages of a fit are given beside the data (tests/test_alternate.py)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cdsk._operators.base import Array
+from cdsk._utils import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Validated parameters of ``CDSK``, whose docstring describes them."""
+
+    n_clusters: int | str
+    kernel: str | Callable[..., ArrayLike]
+    kernel_params: Mapping[str, Any] | None
+    metric: str
+    psd: bool | None
+    bandwidth: float | str
+    n_neighbors: int | None
+    neighbors: Any
+    approximation: str | None
+    rank: int | None
+    representation: str
+    n_components: int | None
+    lam: float | str
+    init: str | ArrayLike
+    max_iter: int
+    tol: float
+    qp_tol: float
+    eigen_solver: str
+    assign_labels: str
+    n_init: int
+    noise: float | None
+    random_state: int | np.random.RandomState | None
+    n_threads: int | None
+    verbose: int
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What all stages of one fit share."""
+
+    rng: np.random.RandomState
+    n_threads: int
+    progress: Progress
+    # weights of the rows of X (n_rows,); None: 1 for each
+    sample_weight: Array | None = None

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The spectral step: similarity -> embedding -> labels (tests/test_embedding.py).
+
+Y holds D^-1/2 times the c leading eigenvectors of A = D^-1/2 S D^-1/2; the rows of Y
+are scaled to unit length. At useful bandwidths the graph of S is often disconnected,
+and the eigenvalue 1 multiple. Therefore the components of the graph are found first.
+Each contributes the eigenvector D^1/2 1_C of eigenvalue 1, which needs no iteration;
+_eigensolvers.py finds the others.
+
+Points that belong to none of these components (isolated ones, and the components beyond
+the c largest) are *unconnected*: they get the row of their nearest neighbor. So do
+*weak components*: groups that are tiny compared with the mean cluster and hardly
+connected to it. Their number grows with the number of points, and each would be a
+leading eigenvector of its own.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr, svd
+from sklearn.cluster import KMeans
+
+from cdsk._eigensolvers import TOLERANCE, Eigenpairs, fix_signs, leading_eigenpairs
+from cdsk._operators.base import Array, Indices, Kernel, Similarity
+from cdsk._utils import (
+    SharedContext,
+    limit_blas_threads,
+    limit_openmp_threads,
+    warn,
+)
+from cdsk._validation import check_random_state
+
+Labels = NDArray[np.int64]
+
+# Size of weak components, relative to the mean cluster.
+_WEAK_COMPONENT_SIZE = 0.005
+
+
+@dataclass
+class Embedding:
+    """Spectral embedding of all points."""
+
+    # coordinates (c, n); those of a point have unit length
+    vectors: Array
+    # divisors of the points (n,): Y with Y'DY = I is ``vectors * lengths``
+    lengths: Array
+    # leading eigenvalues of A (c,), largest first
+    eigenvalues: Array
+    # largest norm of A v - theta v, and its tolerance
+    residual: float
+    tol: float
+    n_products: int
+    # component of each point (n,), -1 if it is unconnected
+    component: Indices
+    # whether a point has the row of its nearest neighbor (n,)
+    unconnected: NDArray[np.bool_]
+    # the pairs beyond those of the components, a start for a similar problem
+    solution: Eigenpairs | None
+    # pairs of points whose similarity was negative and was set to 0
+    n_clipped: int
+    # text of a warning if the eigenvectors did not converge, else None
+    convergence_message: str | None
+
+    @property
+    def trace(self) -> float:
+        """Sum of the c smallest eigenvalues of the normalized Laplacian."""
+        return float(np.sum(1.0 - self.eigenvalues))
+
+
+def spectral_step(
+    similarity: Similarity,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    start: Eigenpairs | None = None,
+    solver: str = "auto",
+    tol: float = TOLERANCE,
+) -> Embedding:
+    """Return the ``Embedding`` of a ``Similarity``.
+
+    ``start`` is the solution of a similar problem, used as a first guess; ``tol`` is
+    the largest residual of an eigenvector.
+    """
+    similarity = similarity.without_weak_components(
+        _WEAK_COMPONENT_SIZE * similarity.n / n_clusters
+    )
+    vectors, component = _component_vectors(similarity, n_clusters)
+    n_components = len(vectors)
+    if not n_components:
+        raise ValueError(
+            "No two points have any similarity: every kernel value between different "
+            f"points is zero. {similarity.hint} to connect some."
+        )
+    values, solution = np.ones(n_components), None
+    residual, n_products = 0.0, 0
+    if n_components < n_clusters:
+        k = n_clusters - n_components
+        solution = leading_eigenpairs(
+            similarity, vectors, k, solver=solver, rng=rng, tol=tol, start=start
+        )
+        values = np.concatenate([values, solution.values])
+        vectors = np.concatenate([vectors, fix_signs(solution.vectors)])
+        # there may be none: all points alike
+        residual = float(solution.residuals.max(initial=0.0))
+        n_products = solution.n_products
+    unit, lengths = _normalize_rows(similarity, vectors, component >= 0)
+    message = None
+    if not residual <= tol:  # NaN included
+        message = (
+            f"The spectral step did not converge: residual {residual:.1e} after "
+            f"{n_products} products, expected at most {tol:.0e}."
+        )
+    return Embedding(
+        vectors=unit,
+        lengths=lengths,
+        eigenvalues=values,
+        residual=residual,
+        tol=tol,
+        n_products=n_products,
+        component=component,
+        unconnected=component < 0,
+        solution=solution,
+        n_clipped=similarity.n_clipped,
+        convergence_message=message,
+    )
+
+
+def _component_vectors(
+    similarity: Similarity, n_clusters: int
+) -> tuple[Array, Indices]:
+    """Return D^1/2 1_C of the components C of largest volume, and C of each point.
+
+    -1 for points that are in none of them.
+    """
+    count, label = similarity.components()
+    degrees = np.where(similarity.isolated, 0.0, similarity.degrees)
+    volume = np.bincount(label, weights=degrees, minlength=count)
+    largest = np.argsort(-volume, kind="stable")[:n_clusters]
+    largest = largest[volume[largest] > 0]
+    vectors = np.where(label == largest[:, np.newaxis], np.sqrt(degrees), 0.0)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rank = np.full(count, -1)
+    rank[largest] = np.arange(len(largest))
+    return vectors, np.where(similarity.isolated, -1, rank[label])
+
+
+def _normalize_rows(
+    similarity: Similarity, vectors: Array, is_connected: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Return the coordinates of Y with unit rows, and the lengths of its rows.
+
+    Unconnected points copy their nearest neighbor's.
+    """
+    unit, lengths = np.zeros_like(vectors), np.zeros(similarity.n)
+    degrees = similarity.degrees[is_connected]
+    unit[:, is_connected] = vectors[:, is_connected] / np.sqrt(degrees)
+    lengths[is_connected] = np.linalg.norm(unit[:, is_connected], axis=0)
+    unit[:, is_connected] /= lengths[is_connected]
+    if not is_connected.all():
+        points, candidates = np.flatnonzero(~is_connected), np.flatnonzero(is_connected)
+        nearest = similarity.find_nearest(points, candidates)
+        unit[:, points], lengths[points] = unit[:, nearest], lengths[nearest]
+    return unit, lengths
+
+
+# Embedding -> labels, numbered in the order in which clusters first appear.
+
+_MAX_ROTATIONS = 50
+
+# Points on which k-means chooses among its starts, and points per cluster. Measured,
+# 10^6 points and 10 clusters: 1.3 s instead of 11 s for the same labels.
+_SAMPLE_SIZE = 50_000
+_SAMPLE_PER_CLUSTER = 100
+
+
+def assign_labels(
+    vectors: Array,
+    method: str,
+    *,
+    n_init: int,
+    random_state: Any,
+    kernel: Kernel | None = None,
+    multiplicity: Array | None = None,
+) -> Labels:
+    """Return the labels (n,) of points whose coordinates are columns of ``vectors``.
+
+    A point counts as often as its multiplicity, once if that is None. "auto" tries all
+    methods and keeps the smallest normalized cut in the graph of ``kernel``.
+    """
+    methods: dict[str, Callable[[], NDArray[np.integer]]] = {
+        "kmeans": lambda: _kmeans(vectors, n_init, random_state, multiplicity),
+        "cluster_qr": lambda: _cluster_qr(vectors, multiplicity),
+        "discretize": lambda: np.argmax(rotate_to_axes(vectors, multiplicity), axis=0),
+    }
+    if method != "auto":
+        return relabel_by_appearance(methods[method]())
+    assert kernel is not None
+    partitions = [assign() for assign in methods.values()]
+    cuts = [np.mean(cut_ratios(kernel, labels)) for labels in partitions]
+    return relabel_by_appearance(partitions[int(np.argmin(cuts))])
+
+
+def _kmeans(
+    vectors: Array, n_init: int, random_state: Any, multiplicity: Array | None
+) -> Labels:
+    """Keep the best of several starts, chosen on a sample if there are many points."""
+    points = np.ascontiguousarray(vectors.T)
+    c, n = vectors.shape
+    rng = check_random_state(random_state)
+    model = KMeans(c, n_init=n_init, random_state=rng)
+    size = max(_SAMPLE_SIZE, _SAMPLE_PER_CLUSTER * c)
+    if n > size:
+        sample = np.sort(rng.choice(n, size, replace=False))
+        counts = None if multiplicity is None else multiplicity[sample]
+        centers = fit_kmeans(model, points[sample], counts).cluster_centers_
+        model = KMeans(c, init=centers, n_init=1)
+    labels: Labels = fit_kmeans(model, points, multiplicity).labels_
+    return labels
+
+
+@contextmanager
+def _ignore_fewer_clusters() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of distinct clusters")
+        yield
+
+
+# Filters belong to the process, or, from Python 3.14 on, to the thread.
+_quiet: AbstractContextManager[object] = SharedContext(_ignore_fewer_clusters)
+
+
+def fit_kmeans(
+    model: KMeans, points: Array, sample_weight: Array | None = None
+) -> KMeans:
+    """Fit k-means on the calling thread, without a warning of fewer clusters.
+
+    An iteration on n x c numbers takes a millisecond, and OpenMP waits for all threads
+    at its end. Where processors are shared such a wait costs a slice of the scheduler:
+    measured, 500 points with four other busy processes on two processors, 2 s for ten
+    starts instead of 40 ms. On idle ones a second thread saves hardly anything.
+    """
+    is_per_thread = getattr(sys.flags, "context_aware_warnings", False)
+    quiet = _ignore_fewer_clusters() if is_per_thread else _quiet
+    with limit_openmp_threads(), quiet:
+        return model.fit(points, sample_weight=sample_weight)
+
+
+def _cluster_qr(vectors: Array, multiplicity: Array | None) -> Indices:
+    """Damle, Minden & Ying (2019): pivoted QR picks one representative per cluster.
+
+    The polar factor of the representatives' rows rotates the embedding onto the axes.
+    """
+    rotated = cluster_qr_rotation(vectors, multiplicity).T @ vectors
+    labels: Indices = np.argmax(np.abs(rotated), axis=0)
+    return labels
+
+
+def cluster_qr_rotation(vectors: Array, multiplicity: Array | None = None) -> Array:
+    """Return an orthogonal R such that the clusters in R' vectors lie near the axes.
+
+    Points of unit length are all equally good as the first pivot, and rounding would
+    choose. So those in the direction of many others are made a very little longer.
+    """
+    multiplicity = np.ones(vectors.shape[1]) if multiplicity is None else multiplicity
+    covariance = (vectors * (multiplicity / multiplicity.sum())) @ vectors.T
+    scale = 1.0 + 1e-9 * np.einsum("ln,lm,mn->n", vectors, covariance, vectors)
+    _, _, pivots = qr(vectors * scale, mode="economic", pivoting=True)
+    left, _, right = svd(vectors[:, pivots[: len(vectors)]])
+    rotation: Array = left @ right
+    return rotation
+
+
+def rotate_to_axes(vectors: Array, multiplicity: Array | None = None) -> Array:
+    """Return the embedding (c, n) in the basis whose axes its points lie nearest to.
+
+    Yu & Shi (2003): each point is assigned to its largest entry, and the basis is
+    rotated so that points lie as near as possible to their axes, until no assignment
+    changes. The start is that of ``cluster_qr``.
+    """
+    weighted = vectors if multiplicity is None else vectors * multiplicity
+    rotated, labels = cluster_qr_rotation(vectors, multiplicity).T @ vectors, None
+    for _ in range(_MAX_ROTATIONS):
+        old, labels = labels, np.argmax(rotated, axis=0)
+        if old is not None and (labels == old).all():
+            break
+        members = labels == np.arange(len(vectors))[:, np.newaxis]
+        left, _, right = svd(np.einsum("ln,yn->ly", weighted, members.astype(float)))
+        rotated = (left @ right).T @ vectors
+    return rotated
+
+
+def cut_ratios(kernel: Kernel, labels: NDArray[np.integer]) -> Array:
+    """Return cut(A, rest) / vol(A) of every cluster A in the graph of K.
+
+    Their sum is the normalized cut. That of a cluster without any similarity is 1.
+    """
+    members = (labels == np.unique(labels)[:, np.newaxis]).astype(np.float64)
+    inside = np.sum(members * kernel.product(members), axis=1)
+    volume = np.sum(members * kernel.row_sums, axis=1)
+    cut = volume - inside
+    if kernel.self_loops is not None:
+        volume += np.sum(members * kernel.self_loops, axis=1)
+    ratios: Array = np.ones(len(volume))
+    np.divide(cut, volume, out=ratios, where=volume > 0)
+    return ratios
+
+
+def relabel_by_appearance(labels: NDArray[np.integer]) -> Labels:
+    """Number the clusters in the order in which they first appear."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))  # of every cluster, by its first point
+    return rank[inverse].astype(np.int64, copy=False)
+
+
+def spectral_partition(
+    kernel: Kernel,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    *,
+    method: str = "kmeans",
+    n_init: int = 10,
+    tol: float = TOLERANCE,
+    start: Eigenpairs | None = None,
+) -> tuple[Embedding, Labels]:
+    """Return the ``Embedding`` of a ``Kernel``, all weights equal, and the labels."""
+    with limit_blas_threads():
+        # with equal weights S is a multiple of K, whatever the penalty
+        similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
+        embedding = spectral_step(similarity, n_clusters, rng, start, tol=tol)
+        labels = assign_labels(
+            embedding.vectors,
+            method,
+            n_init=n_init,
+            random_state=rng,
+            kernel=kernel,
+            multiplicity=kernel.multiplicity,
+        )
+    return embedding, labels
+
+
+def warn_unconnected(embedding: Embedding, kernel: Kernel) -> None:
+    """Warn of points of an ``Embedding`` without similarity to any cluster."""
+    count = np.count_nonzero(embedding.unconnected)
+    if count and len(embedding.vectors) > 1:  # one cluster is similar to all
+        whose = "their nearest neighbor"
+        if kernel.points is None:
+            whose = "the most similar point, or of that with the largest similarities"
+        warn(
+            f"{count} of {kernel.n} points have no similarity to any cluster and took "
+            f"the label of {whose}. {kernel.hint} to connect them.",
+            UserWarning,
+        )
+
+
+def warn_fewer_clusters(labels: Labels, n_clusters: int, kernel: Kernel) -> None:
+    """Warn if labels, numbered from 0, have fewer than ``n_clusters`` clusters."""
+    found = int(labels.max()) + 1
+    if found < n_clusters:
+        warn(
+            f"Found {found} connected groups of points, fewer than n_clusters="
+            f"{n_clusters}. {kernel.hint} to connect more points."
+        )

@@ -1,0 +1,517 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``BlockCDSK``, a fit in passes over blocks (tests/test_blocks_estimator.py)."""
+
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cdsk._cdsk import CDSK, make_fitted
+from cdsk._fit import Problem, alternate_candidates, finish, select
+from cdsk._model_selection import Choice
+from cdsk._preprocessing import Points, Representation, unique_rows
+from cdsk._settings import FitContext, Settings
+from cdsk._threads import resolve_n_threads
+from cdsk._utils import (
+    Progress,
+    explain_memory_error,
+    limit_blas_threads,
+    one_thread_if_forked,
+    rollback_on_error,
+    warn,
+)
+from cdsk._validation import (
+    check_choice,
+    check_integer,
+    check_n_clusters,
+    check_number,
+    check_parameters,
+    check_random_state,
+    check_representation,
+)
+from cdsk.blocks._gram import Gram, check_n_rows
+from cdsk.blocks._landmark_kernels import (
+    BANDWIDTH_FACTORS,
+    LandmarkGraph,
+    LandmarkVotes,
+)
+from cdsk.blocks._landmarks import LANDMARK_METHODS, LandmarkOptions, Landmarks
+from cdsk.blocks._passes import ThreadPasses
+from cdsk.blocks._predictor import LandmarkPredictor
+from cdsk.blocks._sources import as_source
+from cdsk.report._report import Report, make_report
+
+# Default number of landmarks: this many, or this many per cluster if that is more, but
+# at most one per this many rows. The sample has this many rows per landmark.
+N_LANDMARKS, LANDMARKS_PER_CLUSTER, ROWS_PER_LANDMARK = 3000, 30, 2
+SAMPLE_PER_LANDMARK = 10
+
+# Stages of a fit, and about which share of its time each takes.
+STAGE_SHARES = {
+    "sample": 0.05,
+    "landmarks": 0.15,
+    "similarities": 0.40,
+    "neighbors": 0.01,
+    "kernels": 0.10,
+    "winner": 0.03,
+    "margins": 0.01,
+    "labels": 0.25,
+}
+
+
+def default_n_landmarks(n_rows, n_clusters):
+    """Return the default number of landmarks."""
+    largest = max(N_LANDMARKS, LANDMARKS_PER_CLUSTER * n_clusters)
+    smallest = max(n_clusters, min(n_rows, LANDMARKS_PER_CLUSTER * n_clusters))
+    return max(smallest, min(largest, n_rows // ROWS_PER_LANDMARK))
+
+
+def fit_landmark_model(
+    model: CDSK,
+    landmarks: Landmarks,
+    gram: Gram,
+    rng: np.random.RandomState,
+    progress: Progress,
+) -> CDSK:
+    """Return a fit of the landmarks with the parameters of ``model``.
+
+    The stages are those of ``CDSK.fit``, but the candidate kernels are given by all
+    rows of the data, by the Gram matrices of the landmarks.
+    """
+    X, n_threads = landmarks.points, resolve_n_threads(model.n_threads)
+    # a landmark that is the nearest of no row counts as one
+    counts = np.maximum(gram.counts, 1).astype(np.float64)
+    params = model.get_params(deep=False)
+    settings = Settings(**params)
+    context = FitContext(rng, n_threads, progress, sample_weight=counts)
+    points = Points.from_rows_as_they_are(X, counts)
+    problem = Problem(
+        points=replace(points, n_distinct=len(unique_rows(X)[0])),
+        representation=Representation.fit(X, "raw"),
+        n_requested=int(settings.n_clusters),
+        lam=float(settings.lam),
+        name="The sample of X",
+    )
+    progress.stage("neighbors")
+    candidates = [
+        LandmarkGraph(landmarks, matrix, factor, counts, n_threads)
+        for matrix, factor in zip(gram.matrices, BANDWIDTH_FACTORS, strict=True)
+    ]
+    fits = alternate_candidates(candidates, problem, settings, context)
+    choice, winner = select(fits, problem, settings, context)
+    result = finish(choice, winner, problem, X, settings, context)
+    return make_fitted(result, X.shape[1], **params)
+
+
+class LandmarkEstimator(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Base of the landmark estimators; subclasses make the passes over the rows."""
+
+    _report_name: str
+
+    n_samples_: int
+    n_clusters_: int
+    landmarks_: NDArray[np.float64]
+    landmark_counts_: NDArray[np.int64]
+    landmark_model_: CDSK
+    representation_: Representation
+    choice_: Choice
+    lam_: float
+    n_iter_: int
+    converged_: bool
+    params_: dict[str, Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_landmarks: int | None = None,
+        sample_size: int | None = None,
+        landmarks: str = "kmeans",
+        representation: str = "auto",
+        n_components: int | None = None,
+        lam: float = 0.2,
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        qp_tol: float = 1e-4,
+        assign_labels: str = "kmeans",
+        n_init: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_landmarks = n_landmarks
+        self.sample_size = sample_size
+        self.landmarks = landmarks
+        self.representation = representation
+        self.n_components = n_components
+        self.lam = lam
+        self.max_iter = max_iter
+        self.tol = tol
+        self.qp_tol = qp_tol
+        self.assign_labels = assign_labels
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def report(self) -> Report:
+        """Return a summary of the rows and of the fit of the landmarks.
+
+        Returns
+        -------
+        report : Report
+            As for ``CDSK``; its rows are the landmarks.
+        """
+        check_is_fitted(self, "landmarks_")
+        raw = self.representation_.name == "raw"
+        return make_report(
+            self.landmark_model_,
+            self.landmarks_ if raw else None,
+            feature_names=getattr(self, "feature_names_in_", None) if raw else None,
+            row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
+            overrides={
+                "estimator": self._report_name,
+                "blocks": {
+                    "n_rows": self.n_samples_,
+                    "n_features": self.n_features_in_,
+                    "representation": self.representation_.view,
+                    "n_landmarks": len(self.landmarks_),
+                    "sizes": self._cluster_sizes(),
+                },
+            },
+        )
+
+    def _cluster_sizes(self):
+        """Return the number of rows of every cluster, or None if labels are lazy."""
+        return None
+
+    @property
+    def _n_features_out(self):
+        return self.landmark_model_.embedding_.shape[1]
+
+    def _check_parameters(self):
+        """Check all parameters, and return the estimator of the landmarks."""
+        if self.n_clusters == "auto":
+            raise ValueError(
+                "n_clusters must be an integer of at least 1; got 'auto', which "
+                "requires all rows at once. Use suggest_n_clusters on a sample."
+            )
+        check_integer(self.n_clusters, "n_clusters", 1)
+        check_number(self.lam, "lam", above=0, at_most=1)
+        for name in ("n_landmarks", "sample_size"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            check_integer(value, name, 2)
+            if value < self.n_clusters:
+                raise ValueError(
+                    f"{name} must be at least n_clusters={self.n_clusters}; got "
+                    f"{value}."
+                )
+        check_choice(self.landmarks, "landmarks", LANDMARK_METHODS)
+        check_representation(self.representation, self.n_components)
+        landmark_model = CDSK(
+            self.n_clusters,
+            representation="raw",
+            lam=self.lam,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            qp_tol=self.qp_tol,
+            assign_labels=self.assign_labels,
+            n_init=self.n_init,
+            random_state=self.random_state,
+            n_threads=self.n_threads,
+            verbose=self.verbose,
+        )
+        check_parameters(landmark_model)
+        return landmark_model
+
+    def _fit(self, passes, landmark_model, progress):
+        rng = check_random_state(self.random_state)
+        progress.stage("sample")
+        seed = rng.randint(2**31 - 1)
+        sample = passes.sample(seed, self._choose_sample_size, progress.update)
+        n = self.n_samples_ = passes.n_rows
+        if n < 2:
+            raise ValueError(f"X must have at least 2 rows; got n_samples={n}.")
+        check_n_clusters(self.n_clusters, n)
+        check_n_rows(n)
+
+        progress.stage("landmarks")
+        options = LandmarkOptions(
+            n_clusters=self.n_clusters,
+            n_landmarks=self._choose_n_landmarks(n),
+            method=self.landmarks,
+            representation=self.representation,
+            n_components=self.n_components,
+        )
+        representation, landmarks, rng = passes.fit_landmarks(sample, options, rng)
+        progress.stage("similarities")
+        gram = passes.gram(BANDWIDTH_FACTORS, progress.update)
+
+        landmark_model = fit_landmark_model(
+            landmark_model, landmarks, gram, rng, progress
+        )
+        progress.stage("labels")
+        self.n_clusters_ = int(self.n_clusters)
+        self.landmarks_ = landmarks.points
+        self.landmark_counts_ = gram.counts
+        self.landmark_model_ = landmark_model
+        self.representation_ = representation
+        self.choice_ = landmark_model.choice_
+        self.lam_ = landmark_model.lam_
+        self.n_iter_ = landmark_model.n_iter_
+        self.converged_ = landmark_model.converged_
+        self.params_ = self.get_params(deep=False)
+        self._predictor = LandmarkPredictor(
+            representation,
+            cast(LandmarkVotes, landmark_model._predictor.votes),
+            landmark_model.embedding_,
+        )
+        self.labels_ = passes.predict_labels(self._predictor, progress.update)
+        return self
+
+    def _choose_n_landmarks(self, n_rows):
+        return self.n_landmarks or default_n_landmarks(n_rows, self.n_clusters)
+
+    def _choose_sample_size(self, n_rows):
+        return self.sample_size or (
+            SAMPLE_PER_LANDMARK * self._choose_n_landmarks(n_rows)
+        )
+
+
+class BlockCDSK(LandmarkEstimator):
+    """CDSK of data that are read in blocks of rows, by landmarks.
+
+    For data that exceed the memory, or the time for ``CDSK``: every row is compared
+    with some 3000 *landmarks* instead of all other rows. Two landmarks are similar if
+    many rows are close to both, so that all rows contribute to the similarity. ``CDSK``
+    clusters the landmarks, and the landmarks near a row vote for its label.
+
+    Time grows with n_samples x n_landmarks x n_features at worst and less with few
+    features, in three passes over the data. Memory holds the sample, the landmarks,
+    some parts of 16 MiB for each thread, and the labels; beyond the labels it does not
+    grow with the data.
+
+    Rows have no weights, as sums over rows are exact for integers only. No row is
+    marked as noise: the distances that ``noise`` of ``CDSK`` compares are those of
+    points as they were drawn, and landmarks are spread more evenly.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters. "auto" is not supported: the rule of ``suggest_n_clusters``
+        is for neighbor graphs, not for landmarks, and a sample may miss rare clusters.
+        If the sample has fewer distinct rows, each of them is a cluster, with a
+        warning.
+    n_landmarks : int, default=None
+        Number of landmarks; fewer if the sample has fewer distinct rows. None: 3000, or
+        30 per cluster if that is more, but at most one per 2 rows.
+    sample_size : int, default=None
+        Number of rows from which the landmarks are computed and the representation is
+        selected. None: 10 per landmark.
+    landmarks : {"kmeans", "uniform"}, default="kmeans"
+        Centers of k-means on the sample, or rows of the sample.
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
+            default="auto"
+        As for ``CDSK``; selected on the sample and applied in all passes.
+    n_components : int, default=None
+        Number of components for ``representation="whiten"``. None: the rank of the
+        sample.
+    lam : float in (0, 1], default=0.2
+        Weight of the regularizer, as for ``CDSK``.
+    max_iter : int, default=20
+        Maximum number of rounds.
+    tol : float, default=1e-4
+        Decrease of the objective at which the alternation stops, as for ``CDSK``.
+    qp_tol : float, default=1e-4
+        KKT gap at which the weight step stops, as for ``CDSK``.
+    assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
+        Method that assigns labels in the embedding of the landmarks.
+    n_init : int, default=10
+        Number of k-means initializations for these labels.
+    random_state : int, RandomState instance or None, default=None
+        Draws the sample and seeds the fit. The same seed gives the same bits for any
+        partition of the rows into blocks, and for any ``n_threads``.
+    n_threads : int, default=None
+        Number of blocks that are processed in parallel; None uses all processors.
+    verbose : int, default=0
+        1 prints the stages of a fit to standard error, 2 the rounds as well.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, as returned by ``predict``.
+    n_samples_ : int
+        Number of rows.
+    n_clusters_ : int
+        Requested number of clusters.
+    landmarks_ : ndarray of shape (n_landmarks, n_components)
+        The landmarks in the representation of the data. They are distinct, except for
+        two equal ones if all rows of the sample are equal.
+    landmark_counts_ : ndarray of shape (n_landmarks,)
+        Number of rows whose nearest landmark each is.
+    landmark_model_ : CDSK
+        The fit of the landmarks. Its ``weights_``, ``margins_``, ``embedding_``, ...
+        refer to the landmarks; ``cdsk.plot`` draws it with ``landmarks_`` as data.
+    representation_ : Representation
+        The selected representation of the data.
+    choice_ : Choice
+        The bandwidth factors that were tried, their scores, and the selected one.
+    lam_ : float
+        Regularization in use.
+    n_iter_ : int
+        Number of rounds.
+    converged_ : bool
+        Whether the rounds ended before ``max_iter`` was reached.
+    params_ : dict
+        Parameters of the fit, whatever has been set since.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from cdsk import BlockCDSK
+    >>> X, _ = make_moons(5000, noise=0.05, random_state=0)
+    >>> model = BlockCDSK(n_clusters=2, random_state=0).fit(X)
+    >>> blocks = [X[:100], X[100:]]
+    >>> other = BlockCDSK(n_clusters=2, random_state=0).fit(blocks)
+    >>> bool((model.labels_ == other.labels_).all())
+    True
+    """
+
+    _report_name = "BlockCDSK"
+
+    labels_: NDArray[np.int64]
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), files or blocks
+            An array or a memory map; an array of zarr, h5py or the like; the path of a
+            ``.npy`` file, of a Parquet file or of a folder of these, or a list of such
+            paths; a pyarrow dataset; or blocks of rows in a list or in any iterable
+            that can be iterated repeatedly. All columns of a dataset are features,
+            except for a pandas index.
+        y : Ignored
+            Present for the scikit-learn API.
+
+        Returns
+        -------
+        self : BlockCDSK
+        """
+        with (
+            rollback_on_error(self),
+            one_thread_if_forked(),
+            limit_blas_threads(),
+            explain_memory_error("fitting blocks", "Use fewer landmarks."),
+        ):
+            landmark_model = self._check_parameters()
+            passes = self._make_passes(as_source(X), reset=True)
+            with Progress(self.verbose, STAGE_SHARES) as progress:
+                self._fit(passes, landmark_model, progress)
+        n_found = np.count_nonzero(self._cluster_sizes())
+        n_landmark_clusters = len(np.unique(self.landmark_model_.labels_))
+        if n_found < n_landmark_clusters:
+            warn(
+                f"Only {n_found} of {n_landmark_clusters} landmark clusters received "
+                "any rows. Increase `n_landmarks` to separate more clusters.",
+            )
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the cluster of new rows with the largest vote of nearby landmarks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``fit``; blocks are read once.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_new,)
+        """
+        return self._predict(X, "predict")
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the votes of the landmarks for every cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``predict``.
+
+        Returns
+        -------
+        log_votes : ndarray of shape (n_new, n_clusters)
+            -inf for a cluster without nearby landmarks.
+        """
+        return self._predict(X, "decision_function")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of every cluster in the votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``predict``.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_new, n_clusters)
+            Rows sum to 1. They are not calibrated.
+        """
+        return self._predict(X, "predict_proba")
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return rows in the embedding of the landmarks, as means of nearby ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``predict``.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n_new, n_clusters)
+            Fewer columns if the sample has fewer distinct rows.
+        """
+        return self._predict(X, "transform")
+
+    def _cluster_sizes(self):
+        return np.bincount(self.labels_, minlength=self.n_clusters_).tolist()
+
+    def _make_passes(self, source, reset):
+        def check_features(rows):
+            nonlocal reset
+            validate_data(self, rows, reset=reset, skip_check_array=True)
+            reset = False
+            return self.n_features_in_
+
+        return ThreadPasses(source, check_features, resolve_n_threads(self.n_threads))
+
+    @explain_memory_error("predicting")
+    def _predict(self, X, method):
+        check_is_fitted(self, "labels_")
+        with one_thread_if_forked():
+            passes = self._make_passes(as_source(X, single_pass=True), reset=False)
+            return passes.predict(self._predictor, method)

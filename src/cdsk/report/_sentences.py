@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sentences of a report, for its text and its page (tests/test_report.py).
+
+All functions take the summary of a fit. The sentences have no final period.
+"""
+
+from cdsk.report._formatting import (
+    format_count,
+    format_range,
+    format_representation,
+    format_small,
+    pluralize,
+)
+
+NO_BREAK_SPACE = "\u00a0"
+
+# Longer lists of eigenvalues are abbreviated to the first and the last ones.
+_MAX_EIGENVALUES = 8
+
+_PRECOMPUTED = {
+    "precomputed": "precomputed kernel matrix",
+    "precomputed_neighbors": "precomputed distances to neighbors",
+}
+
+
+def describe_data(summary):
+    """Return the size of the data and the scores of the representations."""
+    data = summary["data"]
+    n_points, n_distinct = data["n_points"], data["n_distinct"]
+    points = f"{format_count(n_points)} points"
+    if data["input_type"] in _PRECOMPUTED:
+        return [f"{points}, {_PRECOMPUTED[data['input_type']]}"]
+    if data["is_weighted"]:
+        points += f" ({n_distinct} distinct, weighted)"
+    elif n_distinct < n_points:
+        points += f" ({n_distinct} distinct)"
+    features = pluralize(data["n_features"], "feature")
+    representation = format_representation(data["representation"])
+    sentences = [f"{points}, {features} ({representation})"]
+    if data["representation_scores"]:
+        scores = (
+            f"{format_representation(name)} {score:.3f}".replace(" ", NO_BREAK_SPACE)
+            + (" (selected)" if name == data["representation"] else "")
+            for name, score in data["representation_scores"].items()
+        )
+        sentences.append(f"Agreement across scales: {', '.join(scores)}")
+    return sentences
+
+
+def describe_kernel(summary):
+    """Return the kernel, its bandwidths and the errors of its approximation."""
+    kernel = summary["kernel"]
+    text, bandwidth = kernel["description"], kernel["bandwidth"]
+    if isinstance(bandwidth, dict):
+        interval = format_range(bandwidth["min"], bandwidth["max"])
+        text += f"; bandwidths {interval}, median {bandwidth['median']:.3g}"
+    sentences = [text]
+    approximation = kernel["approximation"]
+    if approximation is not None:
+        sentences.append(
+            f"Rank {approximation['rank']}; relative trace error "
+            f"{approximation['trace_error']:.2g}, largest error of 10,000 random "
+            f"entries {approximation['largest_error']:.2g}"
+        )
+    return sentences
+
+
+def describe_weights(summary):
+    """Return the support of the weights and the selection of lam."""
+    weights, data = summary["weights"], summary["data"]
+    n, n_support, lam = data["n_points"], weights["n_support"], weights["lam"]
+    distinct = "" if data["n_distinct"] == n else "distinct "
+    sentences = [
+        f"{format_count(n_support)} of {format_count(n)} points have positive weight "
+        f"({n_support / n:.0%}), effective sample size "
+        f"{weights['effective_sample_size']:.1f}. Minimum support for lam={lam:.3g}: "
+        f"{weights['min_support']} {distinct}points"
+    ]
+    choice = weights["lam_choice"]
+    if choice is not None:
+        curve = zip(choice["grid"], choice["curve"], strict=True)
+        values = ", ".join(
+            f"{value:.3g}{NO_BREAK_SPACE}(lam={lam:.3g})" for lam, value in curve
+        )
+        sentences.append(
+            f"lam minimizes the criterion {choice['criterion']!r} on a sample of "
+            f"{choice['n_sample']} points: {values}"
+        )
+    return sentences
+
+
+def describe_convergence(summary):
+    """Return the number of iterations, the objective and the KKT gap."""
+    convergence = summary["convergence"]
+    objective, gap = convergence["objective"], convergence["qp_gap"]
+    weights = "initial weights kept"
+    if gap is not None:
+        weights = f"KKT gap of the weights {gap:.1e}"
+    return [
+        f"{pluralize(convergence['n_iter'], 'iteration')}, objective "
+        f"{objective[0]:.6g} to {objective[-1]:.6g}, {weights}"
+    ]
+
+
+def describe_eigenvalues(summary):
+    """Return the eigenvalues as differences from 1, where narrow kernels crowd them."""
+    eigenvalues = summary["eigenvalues"]
+    differences = [format_small(1.0 - value) for value in eigenvalues["values"]]
+    if len(differences) > _MAX_EIGENVALUES:
+        half = _MAX_EIGENVALUES // 2
+        differences = [*differences[:half], "...", *differences[-half:]]
+    cut = format_small(eigenvalues["relaxed_cut"])
+    sentences = [f"1 - eigenvalues: {', '.join(differences)} (relaxed cut {cut})"]
+    if eigenvalues["n_negative"]:
+        negative = pluralize(eigenvalues["n_negative"], "negative eigenvalue")
+        n_clipped = eigenvalues["n_clipped"]
+        sentences.append(
+            f"The kernel has {negative}. {pluralize(n_clipped, 'pair')} of points had "
+            "a negative similarity, which was set to 0"
+        )
+    return sentences
+
+
+def describe_n_clusters(summary):
+    """Return the selection of the number of clusters, or nothing if it was given."""
+    choice = summary["clusters"]["count_choice"]
+    if choice is None:
+        return []
+    n_clusters, runner_up = choice["n_clusters"], choice["runner_up"]
+    scores = dict(zip(choice["candidates"], choice["scores"], strict=True))
+    text = f"Selected n_clusters={n_clusters} (score {scores[n_clusters]:.2f})"
+    if runner_up is not None:
+        text += f"; runner-up {runner_up} (score {scores[runner_up]:.2f})"
+    return [text]
+
+
+def describe_unlabeled(summary):
+    """Return the numbers of unconnected points and of noise, if there are any."""
+    outliers = summary["outliers"]
+    sentences = []
+    if outliers["n_unconnected"]:
+        points = pluralize(format_count(outliers["n_unconnected"]), "point")
+        sentences.append(
+            f"{points} without similarity to any cluster: labeled as the nearest "
+            "neighbor (unconnected_)"
+        )
+    if outliers["noise"] is not None:
+        sentences.append(_describe_noise(summary))
+    return sentences
+
+
+def describe_margins(summary):
+    """Return the numbers of negative margins and of zero weights."""
+    outliers, n = summary["outliers"], summary["data"]["n_points"]
+    return (
+        f"{format_count(outliers['n_negative_margins'])} of {format_count(n)} points "
+        f"have a negative margin, {format_count(outliers['n_zero_weight'])} have zero "
+        "weight"
+    )
+
+
+def _describe_noise(summary):
+    noise, n = summary["outliers"]["noise"], summary["data"]["n_points"]
+    thresholds = format_range(min(noise["thresholds"]), max(noise["thresholds"]))
+    if " " in thresholds:
+        thresholds += " (depending on the cluster)"
+    n_noise = noise["n_points"]
+    return (
+        f"{format_count(n_noise)} of {format_count(n)} points ({n_noise / n:.1%}) are "
+        f"noise (label -1): distance to neighbor {noise['n_neighbors']} above "
+        f"{thresholds}, expected false positive rate {noise['rate']:.3g}. All other "
+        "statistics include them in their clusters (clusters_)"
+    )

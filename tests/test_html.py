@@ -1,0 +1,608 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The HTML page: parsed, and used in Chromium if it is installed."""
+
+import json
+import re
+import shutil
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_blobs
+
+from cdsk import CDSK, BlockCDSK
+from cdsk.plot._common import COLORS
+from cdsk.report._html import format_value
+from cdsk.report._plotted_rows import MAX_ROWS, sample_rows
+
+MALICIOUS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=boom()>',
+    "&amp; $title",
+]
+VOID = {"meta", "img", "br", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Elements (tag, attributes, text) in order; fails if one is not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self._open = [], []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), []))
+        if tag not in VOID:
+            self._open.append(self.elements[-1])
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs), []))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data):
+        for _, _, text in self._open:
+            text.append(data)
+
+    def get_texts(self, tag, **attributes):
+        return [
+            "".join(text)
+            for found, given, text in self.elements
+            if found == tag and attributes.items() <= given.items()
+        ]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = make_blobs(120, 3, centers=3, cluster_std=0.8, random_state=0)[0]
+    return np.concatenate([X, np.random.default_rng(1).uniform(-9, 9, (20, 3))])
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return CDSK(3, noise=0.01, random_state=0).fit(data)
+
+
+@pytest.fixture(scope="module")
+def path(model, data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    names = [f"flower {i} {MALICIOUS[0]}" for i in range(len(data))]
+    model.report(data, feature_names=MALICIOUS, row_names=names).to_html(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(path):
+    return Page(path.read_text("utf-8"))
+
+
+def load_data(page):
+    """Return the data of the script."""
+    (text,) = page.get_texts("script", id="data")
+    return json.loads(text)
+
+
+# --- without a browser --------------------------------------------------------------
+
+
+def test_page_is_self_contained(page, path):
+    for tag, attributes, _ in page.elements:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base"}
+        assert not {"src", "href", "srcset", "action"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+    text = path.read_text("utf-8")
+    assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttpRequest", text)
+    (policy,) = [a["content"] for _, a, _ in page.elements if "http-equiv" in a]
+    assert policy.startswith("default-src 'none'; ")
+
+
+def test_names_are_escaped(page, path):
+    assert len(page.get_texts("script")) == 2
+    assert MALICIOUS[0] not in path.read_text("utf-8")
+    heads = page.get_texts("th", scope="col")
+    assert set(MALICIOUS) <= set(heads)
+    assert load_data(page)["features"] == MALICIOUS
+    assert any(
+        text.endswith(MALICIOUS[0]) for text in page.get_texts("th", scope="row")
+    )
+
+
+def test_table_of_clusters(page, model):
+    rows = [
+        text
+        for tag, attributes, text in page.elements
+        if tag == "tr" and "data-cluster" in attributes
+    ]
+    assert len(rows) == 3
+    for y, row in enumerate(rows):
+        members = model.clusters_ == y
+        assert "".join(row) == (
+            f"Cluster {y}{members.sum()}{model.weights_[members].sum():.1%}"
+            f"{model.margins_[members].mean():.2f}"
+        )
+
+
+def test_tables_of_rows(page, model, data):
+    found = {}
+    for (tag, attributes, text), *cells in zip(
+        *(page.elements[i:] for i in range(9)), strict=False
+    ):
+        if tag == "tr" and "data-row" in attributes:
+            found["".join(text)] = int(attributes["data-row"]), cells
+    assert len(found) > 15
+    for row, cells in found.values():
+        texts = ["".join(text) for tag, _, text in cells if tag == "td"]
+        expected = [f"{model.margins_[row]:.2f}", f"{model.typicality_[row]:.2f}"]
+        values = [format_value(value) for value in data[row].tolist()]
+        label = model.labels_[row]
+        expected = ["noise" if label < 0 else str(label), *expected, *values]
+        assert texts[-6:] == expected if len(texts) > 6 else texts == expected
+
+
+def test_every_row_is_plotted_with_its_values(page, model, data):
+    script_data = load_data(page)
+    rows = np.array(script_data["rows"])
+    assert sorted(rows) == list(range(len(data)))
+    assert script_data["clusters"] == model.clusters_[rows].tolist()
+    assert script_data["labels"] == model.labels_[rows].tolist()
+    np.testing.assert_allclose(script_data["margins"], model.margins_[rows], rtol=1e-5)
+    np.testing.assert_allclose(
+        script_data["typicality"], model.typicality_[rows], rtol=1e-5
+    )
+    np.testing.assert_allclose(script_data["weights"], model.weights_[rows], rtol=1e-5)
+    np.testing.assert_allclose(script_data["values"], data[rows], rtol=1e-5)
+    # in the same order
+    circles, cluster = [], None
+    for tag, attributes, _ in page.elements:
+        cluster = attributes.get("data-cluster", cluster) if tag == "g" else cluster
+        if tag == "circle" and "id" not in attributes:
+            circles.append((cluster, attributes.get("class", "")))
+    assert [int(y) for y, _ in circles] == script_data["clusters"]
+    zero_weight = ["zero-weight" in kind for _, kind in circles]
+    assert zero_weight == (model.weights_[rows] == 0).tolist()
+    noise = ["noise" in kind for _, kind in circles]
+    assert noise == (model.labels_[rows] < 0).tolist()
+
+
+def test_sentences_of_the_report(page, model):
+    text = " ".join(page.get_texts("body")[0].split())
+    summary = model.report().to_dict()
+    for candidate in summary["kernel"]["candidates"]:
+        assert f"{candidate['name']}{candidate['score']:.3f}" in text
+    assert f"{model.n_iter_} iterations" in text
+    for warning in summary["warnings"]:
+        assert warning in text
+    assert "rows are plotted" not in text
+
+
+def test_accessible_names(page):
+    for tag, attributes, _ in page.elements:
+        if tag == "svg":
+            assert attributes["aria-label"] and attributes["tabindex"] == "0"
+            description = page.get_texts("p", id=attributes["aria-describedby"])[0]
+            assert "left and\nright arrows" in description
+        if attributes.get("role") == "region":
+            assert attributes["aria-label"]
+        if tag == "th":
+            assert attributes["scope"] in ("row", "col")
+    assert len(page.get_texts("caption")) >= 6
+
+
+def test_without_data(model):
+    text = unescape(model.report()._repr_html_())
+    assert text.startswith('<iframe title="CDSK report" sandbox="allow-scripts"')
+    page = Page(text[text.index("<!doctype") : text.index("</html>") + 7])
+    assert "model.report(X)" in page.get_texts("body")[0]
+    assert page.get_texts("select") == []
+    assert load_data(page)["values"] is None
+
+
+def test_notebook_frame_contains_the_page(model, data, tmp_path):
+    report = model.report(data, feature_names=MALICIOUS)
+    report.to_html(tmp_path / "page.html")
+    frame = Page(report._repr_html_()).elements
+    assert [tag for tag, _, _ in frame] == ["iframe"]
+    assert frame[0][1]["srcdoc"] == (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_features_of_text_are_no_axes(model, data, tmp_path):
+    table = np.empty((len(data), 2), dtype=object)
+    table[:, 0], table[:, 1] = "text", 1.5
+    model.report(table).to_html(tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    assert page.get_texts("option") == ["embedding", "feature 1"] * 2
+
+
+@pytest.fixture(scope="module")
+def with_missing(model, data, tmp_path_factory):
+    """Page of data with missing cells in every fourth row and one empty column."""
+    table = data.astype(object)
+    table[::4, 0], table[:, 2] = pd.NA, pd.NaT
+    names = [None if i % 2 else f"flower {i}" for i in range(len(data))]
+    path = tmp_path_factory.mktemp("page") / "missing.html"
+    model.report(table, feature_names="xyz", row_names=names).to_html(path)
+    return path
+
+
+def test_missing_cells_and_names(with_missing):
+    page = Page(with_missing.read_text("utf-8"))
+    # an empty column is no axis
+    assert page.get_texts("option") == ["embedding", "x", "y"] * 2
+    script_data = load_data(page)
+    columns = (script_data[key] for key in ("rows", "names", "values"))
+    for row, name, values in zip(*columns, strict=True):
+        assert (values[0] is None) == (row % 4 == 0)
+        assert values[2] is None
+        assert name == (None if row % 2 else f"flower {row}")
+    for tag, attributes, text in page.elements:
+        if tag == "tr" and "data-row" in attributes:
+            row, text = int(attributes["data-row"]), "".join(text)
+            assert text.count("–") == 1 + (row % 4 == 0)
+            assert text.startswith(str(row) if row % 2 else f"flower {row}")
+
+
+def test_many_rows_are_sampled(tmp_path):
+    """A page of 10^5 rows, made from a fit of 40."""
+    n = 100_000
+    rng = np.random.default_rng(0)
+    small = CDSK(4, max_iter=0, random_state=0).fit(rng.normal(size=(40, 20)))
+    repeated = rng.integers(0, 40, n)
+    for name in "labels_ clusters_ weights_ margins_ typicality_ embedding_".split():
+        setattr(small, name, getattr(small, name)[repeated])
+    small.sample_weight_ = np.ones(n)
+    small.support_ = np.flatnonzero(small.weights_)
+    small.bandwidth_ = 1.0
+    report = small.report(rng.normal(size=(n, 20)))
+    report.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size < 1e6
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    plotted = load_data(page)["rows"]
+    assert len(plotted) == len(set(plotted)) == MAX_ROWS
+    assert {row["row"] for row in report.to_dict()["rows"]} <= set(plotted)
+    text = " ".join(page.get_texts("body")[0].split())
+    assert f"{MAX_ROWS} of {n} rows are plotted" in text
+    assert "12 of 20 features are shown" in text
+
+
+def test_sample_of_rows():
+    assert sample_rows([5], MAX_ROWS).tolist() == list(range(MAX_ROWS))
+    many = sample_rows(range(10**6 - MAX_ROWS // 2, 10**6), 10**6)
+    assert len(many) == MAX_ROWS
+    assert (np.diff(many) > 0).all()
+    assert (many[-MAX_ROWS // 2 :] >= 10**6 - MAX_ROWS // 2).all()
+    assert len(sample_rows(range(2 * MAX_ROWS), 10**6)) == MAX_ROWS
+
+
+def test_many_clusters(tmp_path):
+    X = make_blobs(360, 4, centers=120, cluster_std=0.3, random_state=0)[0]
+    model = CDSK(120, bandwidth="local", max_iter=0, n_init=1, random_state=0).fit(X)
+    model.report(X).to_html(tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    n_found = model.labels_.max() + 1
+    assert len(page.get_texts("button", **{"aria-pressed": "false"})) == n_found
+    assert n_found > 100
+    assert len(page.get_texts("details")) == 100 + 1
+    assert "The 100 clusters of lowest confidence:" in page.get_texts("p")
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_few_clusters(n_clusters, data, tmp_path):
+    report = CDSK(n_clusters, random_state=0).fit(data).report(data)
+    report.to_html(tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    noun = "cluster" if n_clusters == 1 else "clusters"
+    assert page.get_texts("h1") == [f"140 points in {n_clusters} {noun}"]
+
+
+def test_page_of_blocks(data, tmp_path):
+    model = BlockCDSK(3, random_state=0).fit(np.tile(data, (5, 1)))
+    model.report().to_html(tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    assert page.get_texts("h1") == ["700 rows in 3 clusters"]
+    assert "The rows below are the landmarks" in page.get_texts("header")[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((None, "–"), ("a", "a"), (True, "True"), (3, "3"), (3.0, "3")),
+        (1e20, "1e+20"),
+        *((0.123456, "0.1235"), (-1234.56, "-1235"), (123456.7, "123457")),
+        (1.5e-7, "1.5e-07"),
+    ],
+)
+def test_format_value(value, text):
+    assert format_value(value) == text
+
+
+def test_colors_are_those_of_plots(path):
+    before_dark = path.read_text("utf-8").split("@media")[0]
+    light = dict(re.findall(r"--c(\d): (#\w{6});", before_dark))
+    assert tuple(light[str(i)] for i in range(10)) == COLORS
+
+
+# --- in a browser ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    names = "chromium chromium-browser google-chrome"
+    binary = next(filter(None, map(shutil.which, names.split())), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("needs Chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for option in "headless=new no-sandbox disable-gpu disable-dev-shm-usage".split():
+        options.add_argument(f"--{option}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(driver)
+    with webdriver.Chrome(options=options, service=service) as browser:
+        browser.set_window_size(1200, 900)
+        yield browser
+
+
+@pytest.fixture
+def opened(browser, path):
+    """Open the page; afterwards, fail if it logged an error or loaded a file."""
+    browser.get(path.as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+    loaded = "return performance.getEntriesByType('resource').length"
+    assert browser.execute_script(loaded) == 0
+
+
+def find_all(browser, selector):
+    return browser.find_elements("css selector", selector)
+
+
+def get_text(browser, selector):
+    (found,) = find_all(browser, selector)
+    return found.get_attribute("textContent")
+
+
+def get_positions(browser):
+    """Return the positions of the points."""
+    script = "return [...document.querySelectorAll('g.cluster circle')].map("
+    script += "c => [c.cx.baseVal.value, c.cy.baseVal.value])"
+    return np.array(browser.execute_script(script), dtype=float)
+
+
+def find_dimmed(browser):
+    """Return the dimmed clusters."""
+    return [
+        int(group.get_attribute("data-cluster"))
+        for group in find_all(browser, "g.cluster.dimmed")
+    ]
+
+
+def list_values(model, data, row):
+    """Return the names and values shown for a row."""
+    label = model.labels_[row]
+    found = f"noise (in cluster {model.clusters_[row]})" if label < 0 else str(label)
+    return [
+        *("cluster", found, "margin", f"{model.margins_[row]:.2f}"),
+        *("typicality", f"{model.typicality_[row]:.2f}"),
+        *("weight", f"{model.weights_[row]:.4g}"),
+        *(
+            x
+            for pair in zip(MALICIOUS, map(format_value, data[row]), strict=True)
+            for x in pair
+        ),
+    ]
+
+
+def check_equal(shown, expected):
+    """Compare texts, and numbers up to their format."""
+    assert len(shown) == len(expected)
+    for a, b in zip(shown, expected, strict=True):
+        try:
+            assert float(a) == pytest.approx(float(b), rel=1e-3)
+        except ValueError:
+            assert a == b
+
+
+def test_tooltip(opened, model, data):
+    from selenium.webdriver import ActionChains
+
+    script_data = json.loads(get_text(opened, "#data"))
+    circles = find_all(opened, "g.cluster circle")
+    # a point that no other covers
+    positions = get_positions(opened)
+    gaps = np.linalg.norm(positions[:, np.newaxis] - positions, axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    isolated = int(gaps.min(axis=1).argmax())
+    tooltip = find_all(opened, "#tooltip")[0]
+    assert not tooltip.is_displayed()
+    ActionChains(opened).move_to_element(circles[isolated]).perform()
+    assert tooltip.is_displayed()
+    row = script_data["rows"][isolated]
+    assert get_text(opened, "#tooltip b") == f"flower {row} {MALICIOUS[0]}"
+    cells = [
+        c.get_attribute("textContent")
+        for c in find_all(opened, "#tooltip td, #tooltip th")
+    ]
+    check_equal(cells, list_values(model, data, row))
+    ActionChains(opened).move_to_element(find_all(opened, "h1")[0]).perform()
+    assert not tooltip.is_displayed()
+
+
+def test_click_on_a_cluster_dims_the_others(opened):
+    buttons = find_all(opened, ".clusters button")
+    buttons[1].click()
+    assert find_dimmed(opened) == [0, 2]
+    pressed = [button.get_attribute("aria-pressed") for button in buttons]
+    assert pressed == ["false", "true", "false"]
+    buttons[2].click()
+    assert find_dimmed(opened) == [0, 1]
+    find_all(opened, "#clear")[0].click()
+    assert find_dimmed(opened) == []
+    buttons[0].click()
+    buttons[0].click()
+    assert find_dimmed(opened) == []
+    # a point, then one of a dimmed cluster
+    find_all(opened, "g.cluster[data-cluster='2'] circle")[0].click()
+    assert find_dimmed(opened) == [0, 1]
+    find_all(opened, "g.cluster[data-cluster='0'] circle")[0].click()
+    assert find_dimmed(opened) == [1, 2]
+
+
+def test_keyboard(opened, model, data):
+    from selenium.webdriver import ActionChains, Keys
+
+    script_data = json.loads(get_text(opened, "#data"))
+    opened.execute_script("document.getElementById('scatter').focus()")
+
+    def press(key):
+        ActionChains(opened).send_keys(key).perform()
+        return get_text(opened, "#status")
+
+    def expected_parts(i):
+        name, row = (
+            f"flower {script_data['rows'][i]} {MALICIOUS[0]}",
+            script_data["rows"][i],
+        )
+        return name, f"margin {model.margins_[row]:.2f}"
+
+    second = script_data["clusters"].index(1)
+    for key, i in (
+        *((Keys.ARROW_RIGHT, 0), (Keys.ARROW_RIGHT, 1), (Keys.ARROW_DOWN, second)),
+        *((Keys.ARROW_LEFT, second - 1), (Keys.ARROW_UP, 0), (Keys.END, -1)),
+    ):
+        status = press(key)
+        assert all(part in status for part in expected_parts(i))
+    press(Keys.ENTER)
+    assert find_dimmed(opened) == [0, 1]
+    press(Keys.ESCAPE)
+    assert find_dimmed(opened) == []
+    # Tab moves the focus from the plot to the buttons of the clusters
+    for _ in range(8):
+        press(Keys.TAB)
+        if opened.switch_to.active_element.get_attribute("data-cluster") == "0":
+            break
+    press(Keys.SPACE)
+    assert find_dimmed(opened) == [1, 2]
+
+
+def test_points_by_two_features(opened, data):
+    from selenium.webdriver.support.select import Select
+
+    script_data = json.loads(get_text(opened, "#data"))
+    x_axis, y_axis = map(Select, find_all(opened, ".controls select"))
+
+    before = get_positions(opened)
+    x_axis.select_by_index(3)
+    y_axis.select_by_index(2)
+    x, y = data[script_data["rows"]][:, [2, 1]].T
+    moved = get_positions(opened)
+    assert np.corrcoef(moved[:, 0], x)[0, 1] == pytest.approx(1.0)
+    assert np.corrcoef(moved[:, 1], y)[0, 1] == pytest.approx(-1.0)
+    assert moved.min() > 0 and moved.max() < 1000
+    assert get_text(opened, "#x-label").startswith(MALICIOUS[2])
+    x_axis.select_by_index(0)
+    np.testing.assert_array_equal(get_positions(opened), before)
+
+
+def test_points_with_missing_coordinates_are_hidden(browser, with_missing, data):
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.support.select import Select
+
+    browser.get(with_missing.as_uri())
+    script_data = json.loads(get_text(browser, "#data"))
+    rows = np.array(script_data["rows"])
+    x_axis, y_axis = map(Select, find_all(browser, ".controls select"))
+    x_axis.select_by_visible_text("x")
+    y_axis.select_by_visible_text("y")
+    circles = find_all(browser, "g.cluster circle")
+    is_visible = np.array([circle.is_displayed() for circle in circles])
+    assert (is_visible == (rows % 4 != 0)).all()
+    assert get_text(browser, "#x-label").endswith("; 35 missing values not plotted")
+    assert "missing" not in get_text(browser, "#y-label")
+    x = data[rows[is_visible], 0]
+    assert np.corrcoef(get_positions(browser)[is_visible, 0], x)[0, 1] == pytest.approx(
+        1.0
+    )
+    # the keyboard still reaches them, by row number if they have no name
+    browser.execute_script("document.getElementById('scatter').focus()")
+    for i in range(np.argmax(~is_visible) + 1):
+        ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+        name = f"Row {rows[i]}" if rows[i] % 2 else f"flower {rows[i]}"
+        assert get_text(browser, "#status").startswith(f"{name}: ")
+    assert "x –, " in get_text(browser, "#status")
+    assert not find_all(browser, "#current")[0].is_displayed()
+    x_axis.select_by_visible_text("embedding")
+    assert all(circle.is_displayed() for circle in circles)
+    assert browser.get_log("browser") == []
+
+
+def test_all_points_as_a_table(opened, model, data):
+    script_data = json.loads(get_text(opened, "#data"))
+    # the listener of the page was added before this one and runs first
+    opened.execute_async_script(
+        "const table = document.getElementById('all-points'), done = arguments[0];"
+        "table.addEventListener('toggle', () => done(), {once: true});"
+        "table.querySelector('summary').click();"
+    )
+    rows = find_all(opened, "#all-points tbody tr")
+    assert len(rows) == len(data)
+    for i in (0, 70, 139):
+        cells = [
+            c.get_attribute("textContent")
+            for c in rows[i].find_elements("css selector", "td")
+        ]
+        check_equal(cells, list_values(model, data, script_data["rows"][i])[1::2])
+
+
+def test_displayed_table_of_clusters(opened, model):
+    for y, row in enumerate(find_all(opened, ".clusters tbody tr")):
+        members = model.clusters_ == y
+        assert row.text.split() == [
+            *("Cluster", str(y), str(members.sum())),
+            f"{model.weights_[members].sum():.1%}",
+            f"{model.margins_[members].mean():.2f}",
+        ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_and_dark_mode(opened, scheme):
+    """The page fits the screen, and its text contrasts with the background."""
+    opened.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+    size = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        width = opened.execute_script("return document.documentElement.scrollWidth")
+        style = "const s = getComputedStyle(document.body); return [s.color, "
+        style += "s.backgroundColor]"
+        ink, paper = (
+            np.mean([int(part) for part in re.findall(r"\d+", color)[:3]])
+            for color in opened.execute_script(style)
+        )
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert width == 360
+    assert abs(ink - paper) > 150
+    assert (paper < 60) == (scheme == "dark")
+
+
+def test_injected_scripts_do_not_run(browser, path, tmp_path):
+    """The content security policy blocks scripts even if names were not escaped."""
+    text = path.read_text("utf-8")
+    injected = "<script>document.title = 'broken'</script>"
+    broken = tmp_path / "broken.html"
+    broken.write_text(text.replace("<footer>", injected + "<footer>"), "utf-8")
+    browser.get(broken.as_uri())
+    assert browser.title == "140 points in 3 clusters"
+    assert "Content Security Policy" in browser.get_log("browser")[0]["message"]
+    browser.get(path.as_uri())
+    assert browser.title == "140 points in 3 clusters"
