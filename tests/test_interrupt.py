@@ -218,7 +218,7 @@ def test_a_real_signal_ends_a_process():
         try:
             assert child.stdout.readline() == "begun\n"
             child.send_signal(signal.SIGINT)
-            _, said = child.communicate(timeout=60)
+            _, said = child.communicate(timeout=600)
         finally:
             child.kill()
     assert said.endswith("KeyboardInterrupt\n")
