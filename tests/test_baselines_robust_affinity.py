@@ -42,9 +42,12 @@ def test_the_affinity_is_that_of_all_pairs_and_trees(rng, affinity, min_samples_
     X = rng.normal(size=(25, 3))
     X[5] = X[11]
     model = RobustAffinityGraph(
-        *(2,),
-        **{"affinity": affinity, "min_samples_leaf": min_samples_leaf},
-        **{"n_estimators": 7, "n_neighbors": 24, "random_state": 3},
+        2,
+        affinity=affinity,
+        min_samples_leaf=min_samples_leaf,
+        n_estimators=7,
+        n_neighbors=24,
+        random_state=3,
     ).fit(X)
     X = scale_features(X)
     trees = model._grow_trees(X, np.random.RandomState(3))

@@ -243,8 +243,18 @@ def test_another_version_is_refused_at_import(tmp_path, request, changed, messag
     (tmp_path / "module.c").write_text(MODULE.replace("NAME", name))
     library = tmp_path / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     run(
-        *("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"),
-        *(f"-I{tmp_path}", f"-I{INCLUDE}", "module.c", "-o", library),
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fPIC",
+        "-shared",
+        f"-I{tmp_path}",
+        f"-I{INCLUDE}",
+        "module.c",
+        "-o",
+        library,
         cwd=tmp_path,
     )
     spec = importlib.util.spec_from_file_location(name, library)
@@ -263,8 +273,15 @@ def test_another_version_is_refused_at_import(tmp_path, request, changed, messag
 def test_unused_header_compiles_without_warnings(tmp_path, compiler, standard, file):
     (tmp_path / file).write_text("#include <cdsk.h>\nint nothing;\n")
     run(
-        *(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-c", file),
-        *(f"-I{cdsk.get_include()}", f"-I{INCLUDE}"),
+        compiler,
+        f"-std={standard}",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-c",
+        file,
+        f"-I{cdsk.get_include()}",
+        f"-I{INCLUDE}",
         cwd=tmp_path,
     )
 

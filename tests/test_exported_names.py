@@ -131,8 +131,14 @@ def gram(X, bandwidth=1.0, n_threads=1, step=0, n=None):
     f = "f32" if X.dtype == np.float32 else "f64"
     K = np.empty((len(X), len(X)), X.dtype)
     status = compiled.function("cdsk._kernel", f"cdsk_gram_{f}")(
-        *(X, len(X) if n is None else n, X.shape[1], np.atleast_1d(bandwidth), step),
-        *(K, np.empty(packed_size(*X.shape)), n_threads),
+        X,
+        len(X) if n is None else n,
+        X.shape[1],
+        np.atleast_1d(bandwidth),
+        step,
+        K,
+        np.empty(packed_size(*X.shape)),
+        n_threads,
     )
     return status, K
 
@@ -143,8 +149,18 @@ def rows(A, B, bandwidth=1.0, n_threads=1, n_b=None):
     K = np.empty((len(A), len(B)), A.dtype)
     work = np.empty(packed_size(*A.shape) + packed_size(*B.shape))
     status = compiled.function("cdsk._kernel", f"cdsk_rows_{f}")(
-        *(A, len(A), B, len(B) if n_b is None else n_b, A.shape[1], b, 0, b, 0),
-        *(K, work, n_threads),
+        A,
+        len(A),
+        B,
+        len(B) if n_b is None else n_b,
+        A.shape[1],
+        b,
+        0,
+        b,
+        0,
+        K,
+        work,
+        n_threads,
     )
     return status, K
 
@@ -155,8 +171,21 @@ def votes(A, B, alpha, offsets, bandwidth=1.0, n_threads=1):
     out = np.empty((len(A), max(len(offsets) - 1, 0)))
     work = np.empty(packed_size(*A.shape) + packed_size(*B.shape))
     status = compiled.function("cdsk._kernel", f"cdsk_log_votes_{f}")(
-        *(A, len(A), B, len(B), A.shape[1], b, 0, b, 0, alpha, offsets),
-        *(len(offsets) - 1, out, work, n_threads),
+        A,
+        len(A),
+        B,
+        len(B),
+        A.shape[1],
+        b,
+        0,
+        b,
+        0,
+        alpha,
+        offsets,
+        len(offsets) - 1,
+        out,
+        work,
+        n_threads,
     )
     return status, out
 
@@ -185,8 +214,19 @@ def solve_qp(Q, p, upper=1.0, x0=None, tol=1e-9, max_iter=100_000, n=None):
     gap, n_iter = np.empty(1), np.empty(1, np.intp)
     row = compiled.ROW(lambda user, i, scratch: Q.ctypes.data + Q.strides[0] * i)
     status = compiled.function("cdsk._smo", "cdsk_solve_qp")(
-        *(len(p) if n is None else n, row, None, np.diag(Q).copy(), p, upper, tol),
-        *(max_iter, x, gradient, work, gap, n_iter),
+        len(p) if n is None else n,
+        row,
+        None,
+        np.diag(Q).copy(),
+        p,
+        upper,
+        tol,
+        max_iter,
+        x,
+        gradient,
+        work,
+        gap,
+        n_iter,
     )
     return status, x, gradient, gap[0], n_iter[0]
 
@@ -202,9 +242,20 @@ def solve_qp_csr(
     gradient, work = np.empty(len(p)), np.full(3 * len(p) + 64 + 8, 7.5)
     gap, n_iter = np.empty(1), np.empty(1, np.intp)
     status = compiled.function("cdsk._smo", "cdsk_solve_qp_csr")(
-        *(len(p) if n is None else n, np.array(indptr, np.intp)),
-        *(np.array(indices, np.intc), entries.data, np.diag(Q).copy(), p, upper, tol),
-        *(max_iter, x, gradient, work, gap, n_iter),
+        len(p) if n is None else n,
+        np.array(indptr, np.intp),
+        np.array(indices, np.intc),
+        entries.data,
+        np.diag(Q).copy(),
+        p,
+        upper,
+        tol,
+        max_iter,
+        x,
+        gradient,
+        work,
+        gap,
+        n_iter,
     )
     assert (work[-8:] == 7.5).all()  # no more than stated
     return status, x, gradient, gap[0], n_iter[0]

@@ -441,8 +441,13 @@ def test_bad_bandwidths_are_refused(rng, which, d, bad):
             _kernel.gaussian_rows(A, B, *widths.values(), np.empty((100, 60)), 1)
         else:
             _kernel.gaussian_log_votes(
-                *(A, B, *widths.values(), np.ones(60), np.array([0, 30, 60])),
-                *(np.empty((100, 2)), 1),
+                A,
+                B,
+                *widths.values(),
+                np.ones(60),
+                np.array([0, 30, 60]),
+                np.empty((100, 2)),
+                1,
             )
 
 

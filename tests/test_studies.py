@@ -222,8 +222,14 @@ def test_mnist_full(folder, monkeypatch, capsys):
     np.savez(folder / "mnist.npz", X=X.round().astype(np.uint8), y=y)
     for kernel in ("exact", "lowrank"):
         run(
-            *(monkeypatch, "mnist_full", folder, kernel),
-            *("--bandwidth", 0.5, "--out", folder / "out"),
+            monkeypatch,
+            "mnist_full",
+            folder,
+            kernel,
+            "--bandwidth",
+            0.5,
+            "--out",
+            folder / "out",
         )
         text = capsys.readouterr().out
         assert f"{kernel}: n=200, bandwidth 0.5, " in text
@@ -233,8 +239,14 @@ def test_mnist_full(folder, monkeypatch, capsys):
     labels = np.load(folder / "out" / "mnist-pixels-0.5-200-exact.npy")
     np.save(folder / "out" / "mnist-pixels-0.5-200-exact.npy", np.roll(labels, 1))
     run(
-        *(monkeypatch, "mnist_full", folder, "lowrank"),
-        *("--bandwidth", 0.5, "--out", folder / "out"),
+        monkeypatch,
+        "mnist_full",
+        folder,
+        "lowrank",
+        "--bandwidth",
+        0.5,
+        "--out",
+        folder / "out",
     )
     assert "labels of both: ARI 1.000" not in capsys.readouterr().out
 

@@ -48,9 +48,12 @@ def _rows(name, options):
         if "skipped" not in ours:
             theirs = in_process(name, peer, *common, options.timeout)
         yield Row(
-            *(name, line.what, peer),
+            name,
+            line.what,
+            peer,
             tuple(target for target in line.targets if target.peer in ("", peer)),
-            *(ours, theirs),
+            ours,
+            theirs,
         )
 
 

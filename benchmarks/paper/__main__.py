@@ -60,7 +60,7 @@ def _options(arguments):
     parser.add_argument("--data", required=True, help="folder of NAME.npz files")
     for name, known in (("sets", SETS), ("methods", METHODS)):
         parser.add_argument(
-            *(f"--{name}",),
+            f"--{name}",
             nargs="+",
             metavar="NAME",
             choices=known,

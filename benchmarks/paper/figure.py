@@ -57,7 +57,8 @@ def _draw(axis, height, name, found, rival, index, key):
         points.append((found[name, rival].mean(key), "s", "C1", "C1", label))
         text = METHODS[rival].name
         axis.annotate(
-            *(text, (1.02, height)),
+            text,
+            (1.02, height),
             va="center",
             fontsize=7,
             color="C1",
@@ -70,7 +71,9 @@ def _draw(axis, height, name, found, rival, index, key):
     axis.plot([min(values), max(values)], [height, height], color="0.8", zorder=1)
     for value, marker, edge, face, label in points:
         axis.scatter(
-            *(value, height, 110 if marker == "|" else 36),
+            value,
+            height,
+            110 if marker == "|" else 36,
             marker=marker,
             edgecolors=None if marker == "|" else edge,
             c=edge if marker == "|" else face,

@@ -277,7 +277,10 @@ def main():
     rivals = ["sample + predict", "k-means"] if arguments.rivals else []
     found = defaultdict(list)
     for name, X, y, counted in all_sets(
-        *(arguments.folder, arguments.seed, arguments.large, arguments.rows),
+        arguments.folder,
+        arguments.seed,
+        arguments.large,
+        arguments.rows,
         arguments.times,
     ):
         if arguments.only and not name.startswith(tuple(arguments.only)):

@@ -49,7 +49,8 @@ def main():
             for seed in range(options.seeds):
                 for criterion in CRITERIA:
                     choice = select_lambda(
-                        *(X, n_clusters),
+                        X,
+                        n_clusters,
                         grid=grid,
                         criterion=criterion,
                         random_state=seed,

@@ -56,7 +56,7 @@ def ours(data, rate, k=noise.NOISE_NEIGHBOR):
     neighbors = data.neighbors(k)
     values, n = np.log(neighbors.scales), len(data.labels)
     thresholds = noise._thresholds(
-        *(values, data.labels, rate, np.ones(n), k, data.Z.shape[1])
+        values, data.labels, rate, np.ones(n), k, data.Z.shape[1]
     )
     return values > thresholds[data.labels]
 
