@@ -1,6 +1,6 @@
-"""Every link within the built site leads to a file, and to a place in it, that exists.
+"""Check that every link within the built site has an existing target.
 
-python docs/check_links.py build/docs
+usage: python docs/check_links.py build/docs
 """
 
 import sys
@@ -10,24 +10,24 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """What a page links to, and the places in it that links can name."""
+    """The links and the anchors of a page."""
 
     def __init__(self, text):
         super().__init__()
-        self.links, self.places = set(), set()
+        self.links, self.anchors = set(), set()
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        """Keep the links and the names of one tag."""
+        """Collect the links and the anchors of one tag."""
         for name, value in attrs:
             if name in ("href", "src") and value:
                 self.links.add(value)
             elif name in ("id", "name") and value:
-                self.places.add(value)
+                self.anchors.add(value)
 
 
 def broken_links(folder):
-    """Pairs of a page and a link in it that leads nowhere."""
+    """Yield pairs of a page and a link in it that has no target."""
     folder = Path(folder).resolve()
     pages = {
         path: Page(path.read_text(encoding="utf-8"))
@@ -41,14 +41,14 @@ def broken_links(folder):
                 continue
             target = (path.parent / unquote(parts.path)).resolve()
             target = path if not parts.path else target
-            place = unquote(parts.fragment)
-            known = target not in pages or place in {"", *pages[target].places}
-            if not (target.exists() and known):
+            anchor = unquote(parts.fragment)
+            found = target not in pages or anchor in {"", *pages[target].anchors}
+            if not (target.exists() and found):
                 yield path.relative_to(folder), link
 
 
 def main(folder):
-    """Print what is broken; how many there are."""
+    """Print all broken links and return their number."""
     broken = list(broken_links(folder))
     for page, link in broken:
         print(f"{page}: {link}")

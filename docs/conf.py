@@ -68,7 +68,7 @@ html_theme_options = {
 }
 
 
-# Files outside this folder -> the pages that show them.
+# Files outside this folder -> the pages that include them.
 PAGES = {
     r"README\.md": "readme.md",
     r"CHANGELOG\.md": "changelog.md",
