@@ -1,10 +1,10 @@
-# Everything here sets up what it needs: a virtual environment in .venv with the package
-# built from this folder. Needs only Python >= 3.11, a C compiler and make.
+# Every target sets up what it needs: a virtual environment in .venv with the package
+# built from this folder. Requires Python >= 3.11, a C compiler and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# for tools that start others by name
+# for tools that start other tools by name
 WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
@@ -16,36 +16,36 @@ SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
 	$(BIN)/cdsk demo -o demo.png
 
-# Files of tests in two processes: next to nothing in them keeps a second core busy.
+# Two processes, one test file at a time: most tests use a single core.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test: $(VENV)/tools  ## run the fast tests against the installed package
 	$(PYTEST) -m "not slow" $(TEST_ARGS)
 
-test-slow: $(VENV)/tools  ## the same with larger problems
+test-slow: $(VENV)/tools  ## run the tests of larger problems
 	$(PYTEST) -m slow
 
-# The header has the seed; TEST_ARGS="--randomly-seed=SEED" repeats an order.
+# The header shows the seed; TEST_ARGS="--randomly-seed=SEED" repeats an order.
 test-random: $(VENV)/tools  ## run the fast tests in a random order
 	$(PYTEST) -p randomly -m "not slow" $(TEST_ARGS)
 
-# Tests of what calls compiled code directly, and of whole fits.
-test-checks: ## build a second time with bounds checks on and run tests of compiled code
+# Tests that call compiled code directly, and tests of whole fits.
+test-checks: ## build again with bounds checks and run the tests of compiled code
 	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true \
 	    TEST_ARGS="$(CORE_TESTS) $(WHOLE_TESTS)"
 
-coverage: $(VENV)/tools  ## branch coverage of src/cdsk by the fast tests, lowest first
+coverage: $(VENV)/tools  ## print the branch coverage of the fast tests, lowest first
 	$(PYTEST) -m "not slow" --cov --cov-report= $(TEST_ARGS)
 	$(BIN)/coverage report
 
-# The lower bounds of pyproject.toml, of the test and build tools too.
+# The lower bounds of pyproject.toml, including those of test and build tools.
 OLDEST := .venv-oldest
 
 test-oldest: $(OLDEST)/installed  ## run the fast tests with the oldest supported dependencies
 	$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(TEST_ARGS)
 
-# Core tests of a build with the address and undefined-behavior sanitizers. Leaks are not
-# looked for: the interpreter itself leaves some.
+# Core tests with the address and undefined-behavior sanitizers. Leaks are not checked: the
+# interpreter itself has some.
 CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded compiled_loops dense eigen embedding \
     exported_names graph indefinite kernel low_rank multilevel neighbors products signals \
     smo sparse votes weights))
@@ -72,40 +72,40 @@ lint: $(VENV)/tools
 	git ls-files | xargs $(BIN)/codespell
 	$(BIN)/rumdl check --quiet .
 
-bench: $(VENV)/tools  ## cdsk beside its peers, to benchmarks/peers/results (15 minutes)
+bench: $(VENV)/tools  ## compare with scikit-learn and libsvm: benchmarks/peers/results (15 minutes)
 	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
 
-# ARGS="--data DATA": without it, lines that need files of a folder are skipped
-bench-large: $(VENV)/tools  ## large fits beside their peers, to docs/results (two hours)
+# ARGS="--data DATA": without it, lines that need data files are skipped
+bench-large: $(VENV)/tools  ## measure large fits and their peers: docs/results (two hours)
 	$(BIN)/python -m benchmarks.large $(ARGS)
 
-bench-dask: $(VENV)/tools  ## cdsk.dask on workers of this machine (an hour; ARGS="--sizes 100000")
+bench-dask: $(VENV)/tools  ## measure cdsk.dask on local workers (an hour; ARGS="--sizes 100000")
 	$(BIN)/python -m benchmarks.dask --out docs/results $(ARGS)
 
-# ARGS="--data DATA": a folder of the paper's sets. A run that was stopped goes on.
-bench-paper: $(VENV)/tools  ## the paper's tables, to build/paper (hours)
+# ARGS="--data DATA": folder of the paper's data sets. An interrupted run is continued.
+bench-paper: $(VENV)/tools  ## reproduce the paper's tables: build/paper (hours)
 	$(BIN)/python -m benchmarks.paper $(ARGS)
 
 ASV_CONFIG := benchmarks/asv/asv.conf.json
 
-asv: $(VENV)/tools  ## every benchmark of asv once, in this environment (15 minutes)
+asv: $(VENV)/tools  ## run every asv benchmark once in this environment (15 minutes)
 	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
 	$(WITH_BIN) asv run --quick --show-stderr --config $(ASV_CONFIG) -E existing:same
 
-bench-check: $(VENV)/tools  ## the benchmarks still run
+bench-check: $(VENV)/tools  ## check that the benchmarks run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
 	$(BIN)/python -m benchmarks.peers.compare --quick --out build/bench-check
 	$(BIN)/python -m benchmarks.large --quick --out build/bench-check $(ARGS)
 
-# The gallery runs its programs, but only those that changed since.
-docs: $(VENV)/docs  ## the documentation as pages in build/docs; warnings are errors
+# Of the gallery, only programs that have changed are run.
+docs: $(VENV)/docs  ## build the documentation in build/docs; warnings are errors
 	rm -rf build/docs
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet \
 	    $(DOCS_OPTIONS) -d build/doctrees docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 
-# Of the last commit, to dist, with virtual environments in build/wheels.
-wheels:  ## both distributions, checked; fast tests from the wheel on every Python found
+# From the last commit, to dist, with virtual environments in build/wheels.
+wheels:  ## build and check sdist and wheel; run the fast tests on every Python found
 	$(PYTHON) tools/wheels.py $(ARGS)
 
 $(VENV)/created:
@@ -117,8 +117,8 @@ $(VENV)/installed: $(VENV)/created $(SOURCES)
 	$(PIP) install $(BUILD_OPTIONS) ".[plot]"
 	touch $@
 
-# What the demo has no use for. The package is brought up to date first, but a change of
-# it does not install the tools again.
+# Tools that the demo does not need. The package is updated first, but a change of the
+# package does not install the tools again.
 $(VENV)/tools: pyproject.toml | $(VENV)/installed
 	$(PIP) install --group test --group lint --group bench
 	touch $@
