@@ -1,9 +1,15 @@
-"""Three rooms, each run from the top folder of the repository.
+"""Benchmarks, run from the top folder of the repository.
 
 asv
-    Every stage over the commits: ``make asv``, ``make bench-check``.
+    Single stages over the commits: ``make asv``, ``make bench-check``.
 peers
-    cdsk beside scikit-learn and libsvm: ``make bench``.
+    Comparison with scikit-learn and libsvm: ``make bench``.
+large
+    Large fits, each in its own process: ``make bench-large``.
+dask
+    Fits on dask workers: ``make bench-dask``.
+paper
+    The paper's tables: ``make bench-paper``.
 studies
-    What made the tables of docs: ``python -m benchmarks.studies.defaults DATA``.
+    Studies behind the defaults: ``python -m benchmarks.studies.defaults DATA``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A measurement in a process of its own, so that its time and memory are its own."""
+"""Measurements in a subprocess, whose time and memory include nothing else."""
 
 import json
 import subprocess
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 
-def figures_of(module, arguments, timeout):
-    """What a module prints as JSON for these arguments, or why there is nothing."""
+def run_module(module, arguments, timeout):
+    """Run a module and return the JSON it prints, or why there is none."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", module, json.dumps(arguments)],
@@ -20,6 +20,6 @@ def figures_of(module, arguments, timeout):
     except subprocess.TimeoutExpired:
         return {"timeout": timeout}
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no word"]
-        return {"failed": f"exit code {done.returncode}: {said[-1]}"}
+        lines = done.stderr.strip().splitlines() or ["no error message"]
+        return {"failed": f"exit code {done.returncode}: {lines[-1]}"}
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Digests of many fits: does a refactoring change a single bit?
+"""Hashes of many fits, to check that a refactoring does not change a single bit.
 
 usage: python -m benchmarks.same_bits record DATA FILE.json [--cap 2000] [--part 0/2]
        python -m benchmarks.same_bits compare BEFORE.json AFTER.json
 
 ``record`` fits every set of DATA (benchmarks/studies/sets.py) with two seeds, with the
-default and with a dense kernel, and with ``BlockCDSK`` and ``cdsk.dask``; then some
-small sets with every other option. Each fit becomes one digest per attribute. Record
-once with the package of either commit first on PYTHONPATH; ``compare`` lists what
-differs and exits with status 1 if anything does.
+default and with a dense kernel, and with ``BlockCDSK`` and ``cdsk.dask``; then small
+sets with every other option. It writes one hash per attribute of each fit. Run it for
+both commits, each time with that commit's package first on PYTHONPATH. ``compare``
+lists the attributes that differ, and exits with status 1 if there are any.
 """
 
 import argparse
@@ -30,8 +30,8 @@ ATTRIBUTES = (
     "landmark_counts_"
 ).split()
 
-# Names before a change of names.
-FORMER = {"unconnected_": "strays_", "landmark_counts_": "landmark_masses_"}
+# Names of attributes in earlier commits.
+OLD_NAMES = {"unconnected_": "strays_", "landmark_counts_": "landmark_masses_"}
 
 
 def digest(value):
@@ -39,32 +39,32 @@ def digest(value):
     return hashlib.sha256(value.tobytes() + str(value.shape).encode()).hexdigest()[:16]
 
 
-def numbers_of(value):
-    """All numbers of nested data, in increasing order: words may change, they not."""
+def collect_numbers(value):
+    """Return all numbers in nested data, sorted; text may change between commits."""
     if isinstance(value, dict):
         value = [item for key, item in value.items() if key != "schema_version"]
     if isinstance(value, list | tuple):
-        return sorted(x for item in value for x in numbers_of(item))
+        return sorted(x for item in value for x in collect_numbers(item))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return [float(value)] if is_number and np.isfinite(value) else []
 
 
-def digests_of(model, X):
+def compute_digests(model, X):
     found = {}
     for name in ATTRIBUTES:
-        value = getattr(model, name, getattr(model, FORMER.get(name, name), None))
+        value = getattr(model, name, getattr(model, OLD_NAMES.get(name, name), None))
         if value is not None:
             found[name] = digest(value)
     found["choice_"] = digest(model.choice_.scores)
     found["predict"] = digest(model.predict(X[:200]))
     found["predict_proba"] = digest(model.predict_proba(X[:200]))
     found["transform"] = digest(model.transform(X[:200]))
-    found["report"] = digest(numbers_of(model.report().to_dict()))
+    found["report"] = digest(collect_numbers(model.report().to_dict()))
     return found
 
 
-def fits_of(name, X, c):
-    """Name and fitted model, with its data, of every fit of a set."""
+def iter_models(name, X, c):
+    """Yield the name, the unfitted model and the data of every fit of a set."""
     import dask.array as da
 
     import cdsk.dask
@@ -120,14 +120,14 @@ def record(args):
         if i % parts != which:
             continue
         c = max(len(np.unique(y[counted])), 2)
-        for what, model, data in fits_of(name, X, c):
+        for what, model, data in iter_models(name, X, c):
             data, weight = data if isinstance(data, tuple) else (data, None)
             how = {} if weight is None else {"sample_weight": weight}
             key = f"{name} | {what}"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    found[key] = digests_of(model.fit(data, **how), data)
+                    found[key] = compute_digests(model.fit(data, **how), data)
                 except ValueError as error:
                     found[key] = {"error": type(error).__name__}
         print(f"{time.perf_counter() - began:6.0f} s  {name}", flush=True)
@@ -148,7 +148,7 @@ def compare(args):
             print(f"{key}: {', '.join(sorted(names))}")
     common = len(before.keys() & after.keys())
     print(f"{common} fits compared, {differing} differ")
-    print(f"{len(before.keys() ^ after.keys())} in one file alone")
+    print(f"{len(before.keys() ^ after.keys())} fits are in one file only")
     return int(differing > 0)
 
 

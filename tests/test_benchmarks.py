@@ -1,6 +1,6 @@
-"""Every asv benchmark runs without asv, on few points or at its first parameters.
+"""The asv benchmarks run without asv, for few points or for their first parameters.
 
-So does every line of the large fits, each side in this process, and a whole run.
+The lines of the large fits run in this process.
 """
 
 import csv
@@ -16,14 +16,14 @@ import pytest
 
 from benchmarks.large import __main__ as large
 from benchmarks.large.lines import GROWTH, LINES, Target
+from benchmarks.large.measure import STAGES, measure, measure_in_subprocess
 from benchmarks.large.report import Row, exponent, markdown
-from benchmarks.large.side import STAGES, in_process, measure
 
 TOP = Path(__file__).parents[1]
 
 PREFIXES = ("time_", "timeraw_", "peakmem_", "track_")
 
-# Fewer points than anyone would measure: what is tested is whether they run at all.
+# Few points: the tests only check that the benchmarks run.
 FEW = {"n": 60, "n_support": 60, "problem": "60"}
 
 
@@ -71,7 +71,7 @@ def test_benchmark_runs(kind, method, instead):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_every_time_has_a_quality_beside_it(kind):
+def test_every_time_has_a_measure_of_accuracy(kind):
     methods = dir(kind)
     assert any(name.startswith("time") for name in methods)
     assert any(name.startswith("track_") for name in methods)
@@ -80,7 +80,7 @@ def test_every_time_has_a_quality_beside_it(kind):
 @pytest.mark.parametrize(
     "page", [TOP / "README.md", *TOP.glob("docs/**/*.md")], ids=lambda page: page.name
 )
-def test_what_the_documents_name_is_there(page):
+def test_benchmarks_named_in_the_documentation_exist(page):
     named = re.findall(r"benchmarks/[\w/]+\.(?:py|json)", page.read_text("utf-8"))
     run = re.findall(r"-m (benchmarks[\w.]*\w)", page.read_text("utf-8"))
     for path in (name.replace(".", "/") for name in run):
@@ -107,10 +107,10 @@ SIDES = [
 ]
 
 
-# of scikit-learn's SpectralClustering, where clusters are far apart
+# by scikit-learn's SpectralClustering, if clusters are far apart
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
 @pytest.mark.parametrize(("name", "side"), SIDES)
-def test_side_of_a_large_line_runs(images, name, side):
+def test_method_of_a_large_line_runs(images, name, side):
     found = measure(name, side, 1, True, images)
     if side == "faiss flat" and importlib.util.find_spec("faiss") is None:
         assert found == {"skipped": "faiss is not installed"}
@@ -127,7 +127,7 @@ def test_side_of_a_large_line_runs(images, name, side):
         assert scores["ARI"] > (0.8 if side == "ours" else 0.75)
     if side == "ours" and "ARI" in scores:
         shares = found["shares"]
-        # every stage is there to be measured
+        # every stage is measured
         assert min(shares[stage] for stage in STAGES) > 0
         assert sum(shares.values()) == pytest.approx(1)
 
@@ -135,8 +135,10 @@ def test_side_of_a_large_line_runs(images, name, side):
 def test_run_of_large_lines_writes_its_tables(monkeypatch, tmp_path, capsys):
     only = ["--only", "solve-qp", "mnist", "--quick", "--out", str(tmp_path)]
     monkeypatch.setattr("sys.argv", ["large", *only, "--threads", "1"])
-    # in this process: to start another takes longer than the rest
-    monkeypatch.setattr(large, "in_process", lambda *what: measure(*what[:-1]))
+    # in this process: starting another one takes longer than the rest
+    monkeypatch.setattr(
+        large, "measure_in_subprocess", lambda *what: measure(*what[:-1])
+    )
     large.main()
     text = (tmp_path / "large.md").read_text("utf-8")
     assert text in capsys.readouterr().out
@@ -148,19 +150,21 @@ def test_run_of_large_lines_writes_its_tables(monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_side_runs_in_a_process_which_may_fail():
-    found = in_process("moons-200", "ours", 1, True, None, None)
+def test_measurement_in_a_subprocess_and_its_errors():
+    found = measure_in_subprocess("moons-200", "ours", 1, True, None, None)
     assert found["scores"] == {"ARI": 1.0, "NMI": 1.0}
-    found = in_process("moons-200", "brute force", 1, True, None, None)
+    found = measure_in_subprocess("moons-200", "brute force", 1, True, None, None)
     assert "no attribute 'brute'" in found["failed"]
 
 
-def test_a_side_that_takes_too_long(monkeypatch):
+def test_timeout(monkeypatch):
     def run(command, timeout, **options):
         raise subprocess.TimeoutExpired(command, timeout)
 
     monkeypatch.setattr("subprocess.run", run)
-    assert in_process("moons-200", "ours", 1, True, None, 2.5) == {"timeout": 2.5}
+    assert measure_in_subprocess("moons-200", "ours", 1, True, None, 2.5) == {
+        "timeout": 2.5
+    }
 
 
 def row(name="moons-20k", theirs=None, targets=(), **ours):
@@ -173,7 +177,7 @@ def row(name="moons-20k", theirs=None, targets=(), **ours):
     return Row(name, "moons", "peer", targets, ours, theirs or {"seconds": 5.0})
 
 
-def test_tables_of_large_lines_fit_a_screen():
+def test_tables_of_large_lines_have_at_most_100_columns():
     rows = [
         Row(name, line.what, peer, line.targets, row().ours, row().ours)
         for name, line in LINES.items()
@@ -193,7 +197,7 @@ def test_tables_of_large_lines_fit_a_screen():
         ("ratio", 2.0, {"seconds": 5.0}, True),
         ("ratio", 1.9, {"seconds": 5.0}, False),
         ("ratio", 0.2, {"timeout": 50.0}, True),
-        # it could have taken any time
+        # the peer timed out: the ratio may be smaller
         ("ratio", 0.1, {"timeout": 50.0}, None),
         ("ratio", 2.0, {"failed": "no memory"}, None),
         ("ARI", 0.9, None, True),

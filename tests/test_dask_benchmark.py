@@ -1,4 +1,4 @@
-"""The benchmark of cdsk.dask: its rows, its page, and with slow a run."""
+"""The benchmark of cdsk.dask: its data, its tables, and (slow) its methods."""
 
 import importlib
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("dask.array", reason="dask is not installed")
 pytest.importorskip("distributed", reason="distributed is not installed")
 sets = importlib.import_module("benchmarks.dask.sets")
-side = importlib.import_module("benchmarks.dask.side")
+measure = importlib.import_module("benchmarks.dask.measure")
 program = importlib.import_module("benchmarks.dask.__main__")
 
 OURS = {
@@ -26,11 +26,11 @@ OURS = {
 }
 
 
-def test_the_same_rows_in_any_chunks():
-    X, y = sets.lazily(35_000, 10_000, 3)
+def test_rows_do_not_depend_on_the_chunks():
+    X, y = sets.make_dask_arrays(35_000, 10_000, 3)
     assert X.chunks == ((10_000, 10_000, 10_000, 5000), (8,))
     X, y = X.compute(), y.compute()
-    for a, b in zip(sets.lazily(35_000, 20_000, 3), (X, y), strict=True):
+    for a, b in zip(sets.make_dask_arrays(35_000, 20_000, 3), (X, y), strict=True):
         assert (a.compute() == b).all()
     shares = np.bincount(y) / len(y)
     assert len(shares) == sets.CLUSTERS + 1
@@ -49,26 +49,26 @@ def test_page(monkeypatch):
     }
     text = program.page(done)
     assert "python -m benchmarks.dask --seed 3\n" in text
-    figures = "| 1,000 | 2 | 0.5 | 1.0 | 10.0 | 20.0 | 12.0 | 3.0 | 2.0 | 3.0 | 345 |"
-    assert f"{figures} 0.988 |" in text
+    results = "| 1,000 | 2 | 0.5 | 1.0 | 10.0 | 20.0 | 12.0 | 3.0 | 2.0 | 3.0 | 345 |"
+    assert f"{results} 0.988 |" in text
     assert "similarities 1.00, fit 1.00, predict 0.00." in " ".join(text.split())
     assert "* k-means, 1,000 rows: no labels" in text
     assert max(map(len, text.splitlines())) <= program.WIDTH
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", list(side.METHODS)[:3])
+@pytest.mark.parametrize("method", list(measure.METHODS)[:3])
 def test_methods(method):
-    figures = side.in_process(method, 20_000, 1, 1, timeout=None)
-    assert figures.get("failed") is None
-    assert figures["ARI"] > 0.7
-    assert figures["fit"] > 0 and figures["peak"] > 1e8
+    results = measure.measure_in_subprocess(method, 20_000, 1, 1, timeout=None)
+    assert results.get("failed") is None
+    assert results["ARI"] > 0.7
+    assert results["fit"] > 0 and results["peak"] > 1e8
 
 
-def test_a_method_that_takes_too_long_is_told(monkeypatch):
+def test_timeout(monkeypatch):
     def run(command, timeout, **options):
         raise subprocess.TimeoutExpired(command, timeout)
 
     monkeypatch.setattr("subprocess.run", run)
-    found = side.in_process("cdsk.dask", 20_000, 1, 1, 2.5)
-    assert found == {"failed": "not done in 2.5 s"}
+    found = measure.measure_in_subprocess("cdsk.dask", 20_000, 1, 1, 2.5)
+    assert found == {"failed": "not finished in 2.5 s"}

@@ -1,4 +1,4 @@
-"""The tables of the paper: ``python -m benchmarks.paper`` on tiny sets of its names."""
+"""``python -m benchmarks.paper``, on tiny data sets with the names of the paper's."""
 
 import csv
 import itertools
@@ -18,7 +18,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import mutual_info_score
 
 from benchmarks.paper import __main__ as paper
-from benchmarks.paper import methods, sets, side
+from benchmarks.paper import methods, sets, worker
 from benchmarks.paper import run as runs
 from benchmarks.paper.figure import figure
 from benchmarks.paper.methods import METHODS, Method, fits
@@ -36,10 +36,10 @@ def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     X, y = make_blobs(150, 6, centers=3, cluster_std=2.0, random_state=0)
     np.savez(folder / "ionosphere.npz", X=X, y=y)
-    # every feature twice, the second one rounded otherwise
+    # every feature twice, with different rounding
     pixels = np.clip(np.hstack([8 * X, 7.9 * X]) + 120, 0, 255).astype(np.uint8)
     np.savez(folder / "umist.npz", X=pixels, y=y, shape=(3, 4))
-    # no method takes these
+    # NaN: every method raises an error
     np.savez(folder / "yale.npz", X=np.where(X > 9, np.nan, X), y=y)
     return folder
 
@@ -54,7 +54,7 @@ def lines(out, mode="paper"):
     return [json.loads(line) for line in text.splitlines()]
 
 
-# Measures
+# --- scores -------------------------------------------------------------------------
 
 
 def by_permutations(y, labels):
@@ -86,18 +86,18 @@ def test_scores_follow_their_definitions(rng):
     assert set(scores(y, 4 - y).values()) == {1.0}
 
 
-# Sets
+# --- sets ---------------------------------------------------------------------------
 
 
-def test_numbers_of_the_paper_are_whole_tables():
+def test_tables_of_the_paper_are_complete():
     found = sets.paper_scores()
     rows, columns = map(set, zip(*found, strict=True))
     assert len(found) == len(rows) * len(columns) == 11 * 14
-    # every set but these is in them, and every row is one of ours
+    # they contain every set except these, and every row is one of ours
     ours = {known.name for known in sets.SETS.values()}
     assert ours - columns == {"Yale", "PIE pose 27"}
     assert {method.row for method in METHODS.values()} - {""} == rows
-    # of the goal of the package
+    # spot checks
     assert found["CDSK", "COIL-20"] == (0.93, 0.97)
     assert found["RatioRF", "MPIE S4"] == (0.62, 0.86)
 
@@ -107,7 +107,7 @@ def test_preparation_in_both_modes(data):
         pixels = archive["X"] / 255.0
     X, _ = sets.load(data, "umist", "default")
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
-    # principal components: distances stay but for the share of variance left out
+    # principal components preserve distances up to the variance left out
     X, _ = sets.load(data, "umist", "paper")
     share = X.var(axis=0).sum() / pixels.var(axis=0).sum()
     assert X.shape[1] < pixels.shape[1] and 0.98 <= share < 1
@@ -127,7 +127,7 @@ def test_a_sample_has_equally_many_points_of_every_class(rng):
     np.testing.assert_array_equal(part, sets.balanced(y, 90))
 
 
-# Methods
+# --- methods ------------------------------------------------------------------------
 
 
 class Counted(AffinityBaseline):
@@ -152,7 +152,7 @@ class Random(Counted):
 @pytest.mark.parametrize(
     ("kind", "made", "whole"), [(Counted, 1, [1, 0, 0]), (Random, 3, [1, 1, 1])]
 )
-def test_an_affinity_is_made_once_unless_it_is_random(data, kind, made, whole):
+def test_an_affinity_is_computed_once_unless_it_is_random(data, kind, made, whole):
     X, _ = sets.load(data, "ionosphere", "paper")
     kind.made, make = 0, lambda seed: kind(3, random_state=seed)
     found = [labels_of() for labels_of in fits(make, X, range(3))]
@@ -162,9 +162,9 @@ def test_an_affinity_is_made_once_unless_it_is_random(data, kind, made, whole):
         np.testing.assert_array_equal(labels, make(seed).fit(X).labels_)
 
 
-# of scikit-learn, where clusters are far apart
+# by scikit-learn, if clusters are far apart
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
-def test_the_neighbor_graph_of_scikit_learn_is_made_once(data, monkeypatch):
+def test_the_neighbor_graph_of_scikit_learn_is_computed_once(data, monkeypatch):
     X, _ = sets.load(data, "ionosphere", "paper")
     make = partial(METHODS["knn"].make, 3, len(X), "paper")
     calls, real = [], methods.SpectralClustering.fit
@@ -201,10 +201,10 @@ def test_settings_of_the_modes_and_sizes():
     }
 
 
-# Runs
+# --- runs ---------------------------------------------------------------------------
 
 
-def test_a_run_records_every_fit_and_makes_its_tables(data, tmp_path, capfd):
+def test_a_run_records_every_fit_and_writes_its_tables(data, tmp_path, capfd):
     out = tmp_path / "new" / "folder"
     asked = ["--sets", "ionosphere", "yale", "--methods", "kmeans"]
     run(data, out, *asked, "--jobs", "2", "--budget", "300")
@@ -237,13 +237,13 @@ def processes(monkeypatch):
     return started
 
 
-def test_ctrl_c_stops_a_run_and_what_it_started(
+def test_ctrl_c_stops_a_run_and_its_processes(
     data, tmp_path, processes, interrupt_call, capfd
 ):
     asked = ["--sets", "ionosphere", "--methods", "kmeans", "cdsk-uniform"]
-    # after the second record, of more than the pipe holds
+    # after the second of more records than the pipe can buffer
     interrupt_call("benchmarks.paper.run._Progress.add", 2)
-    with pytest.raises(SystemExit, match=r"^Stopped\. The same command goes on from h"):
+    with pytest.raises(SystemExit, match=r"^Interrupted\. Run the same command to co"):
         run(data, tmp_path, *asked, "--jobs", "2", repeats=1000)
     assert len(lines(tmp_path)) == 2
     assert len(processes) == 2
@@ -253,7 +253,7 @@ def test_ctrl_c_stops_a_run_and_what_it_started(
     capfd.readouterr()
 
 
-def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, capfd):
+def test_an_interrupted_run_is_continued(data, tmp_path, capfd):
     asked = ["--sets", "ionosphere", "--methods", "kmeans"]
     with pytest.MonkeyPatch.context() as patch:
         add, added = runs._Progress.add, []
@@ -270,7 +270,7 @@ def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, capfd):
     path = tmp_path / "paper-paper.jsonl"
     *before, last = path.read_text("utf-8").splitlines()
     assert len(before) == 2
-    # the last line cut short, as by a kill: that seed is measured again
+    # an incomplete last line, as after a kill: that seed is run again
     path.write_text("\n".join([*before, last[:-30]]), "utf-8")
     run(data, tmp_path, *asked, repeats=5)
     after = path.read_text("utf-8").splitlines()
@@ -280,32 +280,30 @@ def test_a_stopped_run_goes_on_where_it_was(data, tmp_path, capfd):
     capfd.readouterr()
 
 
-def test_a_process_ends_with_the_one_that_started_it(data):
-    # more records than the pipe holds, so that it cannot end by itself
+def test_a_worker_ends_with_its_parent(data):
+    # more records than the pipe can buffer: it cannot end by itself
     asked = ["ionosphere", "cdsk-uniform", "paper", list(range(1000)), str(data), None]
-    command = [sys.executable, "-m", "benchmarks.paper.side", json.dumps(asked)]
+    command = [sys.executable, "-m", "benchmarks.paper.worker", json.dumps(asked)]
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, cwd=TOP, start_new_session=True, **options) as child:
         try:
             for _ in range(3):  # the size of the set, and two records
                 assert child.stdout.readline()
-            # as the system does when the other process is gone
+            # as the system does when the parent has ended
             child.stdin.close()
             assert child.wait(timeout=600) == -signal.SIGKILL
         finally:
             child.kill()
 
 
-def test_what_takes_too_long_is_recorded_and_tried_again_with_more_time(
-    data, tmp_path, capfd
-):
+def test_timeouts_are_recorded_and_repeated_with_a_larger_budget(data, tmp_path, capfd):
     asked = ["--sets", "umist", "--methods", "cdsk"]
-    # no fit is as fast as that
+    # shorter than any fit
     run(data, tmp_path, *asked, "--budget", "1e-9")
     assert [record["status"] for record in lines(tmp_path)] == ["timeout"] * 2
     text = (tmp_path / "paper-paper.md").read_text("utf-8")
     assert "| timeout / .67(.80) |" in text
-    assert "UMIST Face, CDSK: did not end in 1e-09 s (2 of 2 seeds)." in text
+    assert "UMIST Face, CDSK: did not finish in 1e-09 s (2 of 2 seeds)." in text
     known = read(tmp_path / "paper-paper.jsonl")
 
     def left(**changed):
@@ -324,24 +322,22 @@ def test_what_takes_too_long_is_recorded_and_tried_again_with_more_time(
     ("after", "statuses"),
     [(0.0, []), (300.0, []), (300.1, ["timeout"] * 2)],
 )
-def test_a_process_that_says_nothing_is_stopped_in_time(
-    data, monkeypatch, clock, after, statuses
-):
+def test_a_worker_without_output_times_out(data, monkeypatch, clock, after, statuses):
     monkeypatch.setattr(runs, "time", clock)
     task = Task("ionosphere", "kmeans", None, 150, (0, 1))
     options = SimpleNamespace(budget=2.0, mode="paper", data=data)
-    side = runs._Side(task, options)
+    worker = runs._Worker(task, options)
     try:
         clock.now = after
-        found = list(side.found(ready=False))
+        found = list(worker.iter_records(ready=False))
         assert [record["status"] for record in found] == statuses
         assert [record["budget"] for record in found] == [2.0] * len(statuses)
-        assert side.ended == bool(statuses)
+        assert worker.ended == bool(statuses)
     finally:
-        side.stop()
+        worker.stop()
 
 
-def test_progress_is_told_with_the_time_left(monkeypatch, clock, capsys):
+def test_progress_shows_the_time_left(monkeypatch, clock, capsys):
     task = Task("umist", "cdsk", None, 30, (0, 1, 2))
     # with tqdm and without
     for module in ({}, {"tqdm": None}):
@@ -356,20 +352,20 @@ def test_progress_is_told_with_the_time_left(monkeypatch, clock, capsys):
             clock.now += 10.0
             progress.show([task])
             progress.close()
-            said = capsys.readouterr().err
-        assert "0%" in said and "33%" in said
-        assert "about 40 s left; cdsk on umist" in said
+            printed = capsys.readouterr().err
+        assert "0%" in printed and "33%" in printed
+        assert "about 40 s left; cdsk on umist" in printed
 
 
 def test_two_runs_cannot_write_to_one_file(tmp_path):
     with (
         Records(tmp_path / "file"),
-        pytest.raises(SystemExit, match="Another run writes to"),
+        pytest.raises(SystemExit, match="is used by another run"),
     ):
         Records(tmp_path / "file")
 
 
-def test_lines_that_are_no_records_are_ignored(tmp_path):
+def test_invalid_lines_are_ignored(tmp_path):
     path = tmp_path / "file"
     good = {"set": "a", "method": "b", "sample": None, "seed": 0}
     path.write_text('{"set": "a"}\n[1]\n\n3\n{"se', "utf-8")
@@ -379,13 +375,13 @@ def test_lines_that_are_no_records_are_ignored(tmp_path):
     assert list(read(path).values()) == [good | {"status": "done"}]
 
 
-def test_missing_data_are_named(data, capsys):
+def test_error_names_missing_data(data, capsys):
     with pytest.raises(SystemExit):
         paper.main(["--data", str(data), "--sets", "mnist"])
-    assert "must hold NAME.npz; there is no mnist." in capsys.readouterr().err
+    assert "must contain NAME.npz files; missing: mnist." in capsys.readouterr().err
 
 
-# Tables
+# --- tables -------------------------------------------------------------------------
 
 
 def record(name="coil100", method="kmeans", seed=0, **more):
@@ -395,27 +391,25 @@ def record(name="coil100", method="kmeans", seed=0, **more):
     return found | {"warnings": {}} | more
 
 
-def test_a_sample_is_drawn_for_what_does_not_scale_and_is_marked(
-    data, tmp_path, monkeypatch
-):
+def test_methods_that_do_not_scale_run_on_a_marked_sample(data, tmp_path, monkeypatch):
     small = Method("Small", "RAG", METHODS["kmeans"].make, limit=100)
     monkeypatch.setitem(METHODS, "small", small)
     given = {"data": data, "sets": ["ionosphere"], "methods": ["kmeans", "small"]}
     given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
     whole, part = tasks(type("Options", (), given), {})
     assert (whole.sample, part.sample) == (None, 30)
-    size, found = side.records("ionosphere", "small", "paper", [0], data, 30)
+    size, found = worker.records("ionosphere", "small", "paper", [0], data, 30)
     assert size == {"n": 30} and found["status"] == "done"
     made = [whole.record(n=150, **found), part.record(n=30, **found)]
     text = markdown("paper", cells(made), "command")
     assert "| Small† |" in text and "150 points; † 30 of them." in text
     assert "† / .70(.11) |" in text
     assert (whole.work, part.work) == (150, 30)
-    # of all points and of the sample by themselves
+    # separately for all points and for the sample
     assert "| highest NMI | K-Means |" in text and "| highest NMI† | Small |" in text
 
 
-def test_some_stand_only_beside_those_that_do_not_scale(data, monkeypatch):
+def test_only_sampled_methods_run_on_samples_only(data, monkeypatch):
     given = {"data": data, "sets": ["ionosphere"], "methods": ["one"]}
     given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
     for limit, expected in ((100, [30]), (1000, [])):
@@ -425,7 +419,7 @@ def test_some_stand_only_beside_those_that_do_not_scale(data, monkeypatch):
         assert [task.sample for task in found] == expected
 
 
-def test_records_of_other_data_are_made_again(data):
+def test_records_of_other_data_are_not_reused(data):
     given = {"data": data, "sets": ["ionosphere"], "methods": ["kmeans"]}
     given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
     options = type("Options", (), given)
@@ -434,7 +428,7 @@ def test_records_of_other_data_are_made_again(data):
         assert len(tasks(options, known)) == left
 
 
-def test_a_file_that_cannot_be_read_is_a_failure_among_others(tmp_path):
+def test_unreadable_files_are_tasks_too(tmp_path):
     (tmp_path / "yale.npz").write_bytes(b"no archive")
     np.savez(tmp_path / "umist.npz", X=np.ones((5, 2)))
     (tmp_path / "coil20.npz").write_bytes(b"")
@@ -446,7 +440,7 @@ def test_a_file_that_cannot_be_read_is_a_failure_among_others(tmp_path):
     assert [task.of for task in tasks(type("Options", (), given), {})] == [0] * 4
 
 
-def test_rows_without_labels_are_refused(tmp_path):
+def test_missing_labels_are_an_error(tmp_path):
     np.savez(tmp_path / "yale.npz", X=np.ones((5, 2)), y=np.arange(4))
     with pytest.raises(ValueError, match="a label for each row; got 5 rows and 4 labe"):
         sets.load(tmp_path, "yale", "paper")
@@ -461,23 +455,25 @@ def test_rows_without_labels_are_refused(tmp_path):
         ("--budget", "inf", "must be a number of seconds above 0; got 'inf'"),
     ],
 )
-def test_numbers_that_are_refused(data, capsys, option, value, message):
+def test_invalid_options(data, capsys, option, value, message):
     with pytest.raises(SystemExit):
         paper.main(["--data", str(data), option, value])
-    said = capsys.readouterr().err
-    assert message in said and said.startswith("usage: python -m benchmarks.paper")
+    printed = capsys.readouterr().err
+    assert message in printed and printed.startswith(
+        "usage: python -m benchmarks.paper"
+    )
 
 
-def test_of_equal_scores_the_first_method_is_named():
+def test_ties_name_the_first_method():
     made = [record(method=m, accuracy=0.5) for m in ("cdsk-uniform", "cdsk")]
     text = markdown("paper", cells(made), "command")
     assert "| highest NMI | CDSK |" in text
 
 
-def test_a_method_that_is_not_there_is_shown_and_tried_again(data, monkeypatch):
+def test_unavailable_methods_are_shown_and_tried_again(data, monkeypatch):
     missing = partial(methods._baseline, "NoSuchMethod")
     monkeypatch.setitem(METHODS, "missing", Method("Missing", "MMC", missing))
-    _, found = side.records("ionosphere", "missing", "paper", [0], data, None)
+    _, found = worker.records("ionosphere", "missing", "paper", [0], data, None)
     assert found["status"] == "not available"
     given = {"data": data, "sets": ["ionosphere"], "methods": ["missing"]}
     given |= {"redo": None, "budget": 1.0, "sample": 30, "repeats": 1}
@@ -491,7 +487,7 @@ def test_a_method_that_is_not_there_is_shown_and_tried_again(data, monkeypatch):
     assert len(tasks(options, known)) == 1
 
 
-def test_tables_have_means_deviations_and_what_went_wrong(tmp_path):
+def test_tables_show_means_deviations_and_errors(tmp_path):
     scored = [record(seed=0), record(seed=1, accuracy=0.7, seconds=9, whole=False)]
     failed = record(seed=2, status="failed", reason="ValueError: no")
     warned = record(method="knn", warnings={"ConvergenceWarning": "1e-3."})
@@ -515,7 +511,7 @@ def test_tables_have_means_deviations_and_what_went_wrong(tmp_path):
     assert (kmeans["seeds"], kmeans["asked"]) == ("2", "3")
 
 
-def test_tables_fit_a_screen_and_a_figure_has_all_sets(tmp_path):
+def test_tables_have_at_most_100_columns_and_the_figure_is_written(tmp_path):
     some = {"of": 70_000, "n": 2500, "sample": 2500, "seconds": 12345.6}
     made = [
         record(name, method, seed, **some | {"memory": 3e10})
@@ -536,8 +532,8 @@ def test_tables_fit_a_screen_and_a_figure_has_all_sets(tmp_path):
     assert (tmp_path / "paper-paper.png").stat().st_size > 10_000
 
 
-def test_kmeans_is_the_one_of_scikit_learn(data):
+def test_kmeans_is_that_of_scikit_learn(data):
     X, y = sets.load(data, "ionosphere", "paper")
-    _, found = side.records("ionosphere", "kmeans", "paper", [5], data, None)
+    _, found = worker.records("ionosphere", "kmeans", "paper", [5], data, None)
     labels = KMeans(3, n_init=1, random_state=5).fit(X).labels_
     assert found["accuracy"] == accuracy(y, labels)

@@ -1,7 +1,7 @@
-"""Every study runs from its data to its tables, on sets far too small to mean anything.
+"""Every study runs on tiny data sets.
 
-They use parts of the package that no user can import, and a quarter of an hour to an
-hour of work: without a test a renaming would be noticed when the tables are next made.
+The studies import private names and take up to an hour. Without these tests, a renaming
+would be noticed only when a study is next run.
 """
 
 import importlib
@@ -38,7 +38,7 @@ def folder(tmp_path):
 
 def test_every_study_has_a_test():
     studies = (Path(__file__).parents[1] / "benchmarks" / "studies").glob("*.py")
-    names = {path.stem for path in studies} - {"sets"}  # which they all read
+    names = {path.stem for path in studies} - {"sets"}  # used by all studies
     assert names
     assert {f"test_{name}" for name in names} <= set(globals())
 
@@ -51,7 +51,7 @@ def run(monkeypatch, name, *arguments):
 def test_defaults(folder, monkeypatch):
     study = importlib.import_module("benchmarks.studies.defaults")
     few = [("few", *three_clusters(2))]
-    # its own sets are many and large
+    # the generated sets are many and large
     monkeypatch.setattr(study, "_others", lambda: few)
     monkeypatch.setattr(study, "noisy", lambda rng, seed, share: few)
     run(monkeypatch, "defaults", folder, "--out", folder / "out")
@@ -88,7 +88,7 @@ def test_blocks(folder, monkeypatch, capsys):
     few = [("few", X, y, np.ones(len(y), bool))]
     monkeypatch.setattr(study, "drawn", lambda seed, times: few)
     monkeypatch.setattr(study, "LEAST", 50)
-    run(monkeypatch, "blocks", folder, "--rivals")
+    run(monkeypatch, "blocks", folder, "--baselines")
     lines = capsys.readouterr().out.splitlines()
     table = lines[lines.index("| variant | half 0 | half 1 |") + 2 :]
     assert len(table) == len(study.VARIANTS) + 2
@@ -129,7 +129,7 @@ def test_eigensolvers(folder, monkeypatch, capsys):
 def test_n_clusters(folder, monkeypatch, capsys):
     study = importlib.import_module("benchmarks.studies.n_clusters")
     monkeypatch.setattr(
-        study, "of_scikit_learn", lambda cap: study.sets.load(folder, cap)
+        study, "iter_scikit_learn_sets", lambda cap: study.sets.load(folder, cap)
     )
     monkeypatch.setattr(study, "UNIT_SEEDS", range(1))
     run(monkeypatch, "n_clusters", folder, "--out", folder / "out")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cdsk.dask.CDSK beside its peers: seconds of every pass, bytes, memory, scores.
+"""Compare cdsk.dask.CDSK with its peers: time of every pass, traffic, memory, scores.
 
 usage: python -m benchmarks.dask [--sizes 100000 1000000 10000000] [--workers 1 2]
            [--peers-up-to 1000000] [--seed 1] [--timeout 1800] [--peer-timeout 240]
            [--quick] [--out docs/results]
 
-Rows are made by the workers, in every pass anew. Each line is measured in a process of
-its own, with workers of its own. dask.md is written after every line where --out tells.
+Workers generate the rows again in every pass. Each line is measured in its own process,
+with its own workers. With --out, dask.md is written after every line.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.dask.side import METHODS, in_process
+from benchmarks.dask.measure import METHODS, measure_in_subprocess
 from benchmarks.peers.report import machine
 
 OURS, *PEERS = METHODS
 
-# heading -> figure, and what it is multiplied by
+# heading -> key of the result, and its factor
 PASSES = {
     "sample": ("sample, processor", 1),
     "landmarks": ("landmarks, processor", 1),
@@ -37,16 +37,16 @@ WHOLE = {
     "sent": ("moved", 1e-6),
     "peak": ("peak", 1e-6),
 }
-EXPLAINED = (
-    "Seconds of all processors, and by the clock, which others may have kept busy. "
-    "Megabytes that workers sent to each other and to the caller, and that "
-    "one of them held at most, libraries included. ARI of rows that are no noise."
+LEGEND = (
+    "Seconds of processor time of all workers, and elapsed (clock), possibly on a busy "
+    "machine. Megabytes that workers sent to each other and to the caller, and peak "
+    "memory of a worker, including libraries. ARI without noise."
 )
 WIDTH = 100
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark."""
     options = _options()
     lines = []
     for n in options.sizes:
@@ -57,7 +57,7 @@ def main():
     for line in lines:
         print(*line, "...", flush=True)
         timeout = options.timeout if line[0] == OURS else options.peer_timeout
-        done[line] = in_process(*line, options.seed, timeout)
+        done[line] = measure_in_subprocess(*line, options.seed, timeout)
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / "dask.md").write_text(page(done), encoding="utf-8")
@@ -65,11 +65,11 @@ def main():
 
 
 def page(done):
-    """Figures of lines as Markdown."""
-    ours = {line: figures for line, figures in done.items() if line[0] == OURS}
-    peers = {line: figures for line, figures in done.items() if line[0] != OURS}
+    """Return the results as Markdown."""
+    ours = {line: results for line, results in done.items() if line[0] == OURS}
+    peers = {line: results for line, results in done.items() if line[0] != OURS}
     command = shlex.join(["python", "-m", "benchmarks.dask", *sys.argv[1:]])
-    about = f"{date.today()}, {machine()}. {EXPLAINED}"
+    about = f"{date.today()}, {machine()}. {LEGEND}"
     lines = ["# cdsk.dask on workers of one machine", "", "```", command, "```", ""]
     lines += [textwrap.fill(about, WIDTH), ""]
     lines += _table({"rows": 1, "workers": 2}, PASSES | WHOLE, ours)
@@ -81,23 +81,23 @@ def page(done):
 def _table(keys, columns, done):
     rows = [[*keys, *columns, "ARI"]]
     rows.append(["---"] * len(rows[0]))
-    for line, figures in done.items():
+    for line, results in done.items():
         first = [f"{line[i]:,}" if i else line[i] for i in keys.values()]
-        cells = [_cell(figures.get(key), unit) for key, unit in columns.values()]
-        score = f"{figures['ARI']:.3f}" if "ARI" in figures else ""
+        cells = [_cell(results.get(key), unit) for key, unit in columns.values()]
+        score = f"{results['ARI']:.3f}" if "ARI" in results else ""
         rows.append([*first, *cells, score])
     table = [f"| {' | '.join(cells)} |" for cells in rows]
     failed = [
-        textwrap.shorten(f"* {method}, {n:,} rows: {figures['failed']}", WIDTH)
-        for (method, n, _), figures in done.items()
-        if "failed" in figures
+        textwrap.shorten(f"* {method}, {n:,} rows: {results['failed']}", WIDTH)
+        for (method, n, _), results in done.items()
+        if "failed" in results
     ]
     return [*table, "", *failed] if failed else table
 
 
 def _growth(done):
-    """Exponents of time in n."""
-    ours = {line[1:]: figures for line, figures in done.items()}
+    """Yield sentences with the exponents p of time = n^p."""
+    ours = {line[1:]: results for line, results in done.items()}
     for workers in sorted({workers for _, workers in ours}):
         sizes = sorted(n for n, those in ours if those == workers)
         for few, many in pairwise(sizes):
@@ -131,7 +131,7 @@ def _options():
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--peers-up-to", type=int, default=1_000_000, metavar="ROWS")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--timeout", type=float, default=1800.0, help="s, of ours")
+    parser.add_argument("--timeout", type=float, default=1800.0, help="s, of cdsk")
     parser.add_argument("--peer-timeout", type=float, default=240.0, help="s")
     parser.add_argument("--quick", action="store_true", help="small sizes, one worker")
     parser.add_argument("--out", type=Path, help="folder for dask.md")

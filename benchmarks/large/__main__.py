@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Large fits beside their peers: times, memory, scores and the share of every stage.
+"""Compare large fits with their peers: time, memory, scores, share of every stage.
 
 usage: python -m benchmarks.large [--data DATA] [--only NAME ...] [--threads N]
            [--timeout 900] [--quick] [--out docs/results]
 
-Each side of a line runs in a process of its own. DATA holds mnist.npz and mpie_s2.npz
-(X, y, shape); lines that need them are skipped without it. large.md and large.csv are
-written after every line. A run of some lines, or a quick one, writes them only where it
-is told to.
+Each method of a line runs in its own process. DATA contains mnist.npz and mpie_s2.npz
+(X, y, shape); without it, lines that need them are skipped. large.md and large.csv are
+written after every line. With --only or --quick they are written only if --out is
+given.
 """
 
 import argparse
 from pathlib import Path
 
 from benchmarks.large.lines import LINES
+from benchmarks.large.measure import measure_in_subprocess
 from benchmarks.large.report import Row, markdown, write
-from benchmarks.large.side import in_process
-from benchmarks.peers.measure import most_threads
+from benchmarks.peers.measure import max_threads
 from benchmarks.peers.report import machine
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the benchmark."""
     options = _options()
     where = f"{machine()}, {options.threads} threads in use."
     if options.quick:
-        where += " Small sizes: a test of this program, the targets do not apply."
+        where += " Small sizes to test this program: the targets do not apply."
     out = options.out
     if out is None and not (options.only or options.quick):
         out = Path("docs/results")
@@ -39,14 +39,14 @@ def main():
 
 
 def _rows(name, options):
-    """A row for every peer of a line; ours is measured once."""
+    """Yield a row for every peer of a line; ours is measured once."""
     line, common = LINES[name], (options.threads, options.quick, options.data)
-    # ours has twice the time: without it there is no line
-    ours = in_process(name, "ours", *common, 2 * options.timeout)
+    # twice the timeout for ours, which every row needs
+    ours = measure_in_subprocess(name, "ours", *common, 2 * options.timeout)
     for peer in line.peers:
         theirs = ours
         if "skipped" not in ours:
-            theirs = in_process(name, peer, *common, options.timeout)
+            theirs = measure_in_subprocess(name, peer, *common, options.timeout)
         yield Row(
             name,
             line.what,
@@ -63,7 +63,7 @@ def _options():
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", choices=LINES, help=", ".join(LINES)
     )
-    parser.add_argument("--threads", type=int, default=most_threads())
+    parser.add_argument("--threads", type=int, default=max_threads())
     parser.add_argument("--timeout", type=float, default=900.0, help="s, of a peer")
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
     parser.add_argument("--out", type=Path, help="folder for large.md and large.csv")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is measured at a large size: us and peers on the same input, and what must hold.
+"""Lines of the tables of large fits: ours and peers on the same input, and targets.
 
-A task is made with its input ready, of n points or, for a test, of fewer. Its methods
-in ``METHODS`` take a number of threads and do the work; ``scores`` judges a result.
+A task is created with its input, of n points or, for a test, of fewer. Its methods in
+``METHODS`` take a number of threads and run; ``scores`` measures a result.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from benchmarks.peers.lines import StoredQP
 from benchmarks.studies import sets
 from cdsk import CDSK
 
-# of a side, by the name it has in the tables
+# name in the tables -> method of a task
 METHODS = {
     "ours": "ours",
     "SpectralClustering": "spectral",
@@ -35,31 +35,31 @@ NEIGHBORS = 20
 
 
 class Unavailable(Exception):
-    """Why a line, or a side of it, cannot be measured here."""
+    """A line, or a method of it, cannot be measured here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on a figure: at most, of scores at least. Of a ratio: ours / peer's."""
+    """Upper bound on a quantity, lower bound on a score; "ratio" is ours / peer's."""
 
-    figure: str
+    quantity: str
     bound: float
     peer: str = ""
 
     @property
     def at_least(self):
-        return self.figure in ("ARI", "NMI")
+        return self.quantity in ("ARI", "NMI")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the tables; ``make(folder, quick)`` makes its task."""
+    """A line of the tables; ``make(folder, quick)`` returns its task."""
 
     what: str
     make: Callable
     peers: tuple[str, ...]
     targets: tuple[Target, ...] = ()
-    # of which the median counts
+    # number of runs; the median time is reported
     runs: int = 1
 
 
@@ -68,7 +68,7 @@ class Fit:
 
     def __init__(self, load, n, c, few, folder, quick):
         self.X, self.y = load(folder, min(n, few) if quick else n)
-        # a part of many classes has fewer
+        # a subset of few points has fewer classes
         self.c = len(np.unique(self.y)) if quick else c
         self.n = len(self.X)
 
@@ -95,7 +95,7 @@ class Fit:
 
 
 class Search:
-    """The nearest neighbors of all points, exact."""
+    """Exact nearest neighbors of all points."""
 
     def __init__(self, load, n, folder, quick):
         self.X = load(folder, min(n, 400) if quick else n)[0]
@@ -119,7 +119,7 @@ class Search:
         X = self.X.astype(np.float32)
         index = faiss.IndexFlatL2(X.shape[1])
         index.add(X)
-        # one more: each point finds itself
+        # one more neighbor: each point finds itself
         squares, indices = index.search(X, NEIGHBORS + 1)
         return indices, np.sqrt(np.maximum(squares, 0.0))
 
@@ -128,7 +128,7 @@ class Search:
 
 
 class QP:
-    """``solve_qp`` and libsvm on the same problem, as benchmarks/peers has it."""
+    """``solve_qp`` and libsvm on the same problem, that of benchmarks/peers."""
 
     def __init__(self, folder, quick):
         line = StoredQP("digits", quick=quick)
@@ -144,16 +144,16 @@ def moons(folder, n):
 
 
 def blobs(folder, n, d):
-    """Ten clusters that touch: the nearest of the true centers has an ARI of 0.997."""
+    """Return ten touching clusters; assigning the nearest true center has ARI 0.997."""
     spread = {2: 0.5, 10: 2.5, 50: 7.5}[d]
     return make_blobs(n, d, centers=10, cluster_std=spread, random_state=0)
 
 
 def images(folder, n, name):
-    """Unit rows of a file in the folder."""
+    """Return the data of a file in the folder, scaled to unit rows."""
     if folder is None or not Path(folder, name).is_file():
-        raise Unavailable(f"no file {name} in the folder --data")
-    return sets.of_archive(Path(folder, name), n)
+        raise Unavailable(f"no file {name} in the folder of --data")
+    return sets.read_archive(Path(folder, name), n)
 
 
 def _fit(what, load, n, c, peer, *targets, runs=1, few=400):
@@ -273,5 +273,5 @@ LINES = {
     ),
 }
 
-# The exponent of a default fit is that of these, and at most so large.
+# Lines from which the exponent of a default fit is computed, and its target.
 GROWTH, LARGEST_EXPONENT = ("growth-10k", "growth-100k", "million-d10"), 1.3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measurements of large fits -> tables in Markdown, no wider than a screen, and CSV."""
+"""Measurements of large fits as tables in Markdown (100 columns) and CSV."""
 
 import csv
 import textwrap
@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.large.lines import GROWTH, LARGEST_EXPONENT
-from benchmarks.large.side import STAGES
+from benchmarks.large.measure import STAGES
 
 _SCORES = "ARI", "NMI", "missed", "KKT gap"
 
 
 @dataclass
 class Row:
-    """A line beside one peer; ``ours`` and ``theirs`` are figures or a reason."""
+    """A line and one peer; ``ours`` and ``theirs`` are results or a reason."""
 
     name: str
     what: str
@@ -25,25 +25,25 @@ class Row:
     ours: dict
     theirs: dict
 
-    def figure(self, name):
-        """One of ours; None if it was not measured."""
+    def quantity(self, name):
+        """Return one of our results, or None if it was not measured."""
         if "seconds" not in self.ours:
             return None
         if name == "ratio":
-            # of a peer that did not end: the ratio is less than that
+            # if the peer timed out, the true ratio is smaller
             theirs = self.theirs.get("seconds", self.theirs.get("timeout"))
             return None if theirs is None else self.ours["seconds"] / theirs
         return {**self.ours, **self.ours["scores"]}[name]
 
     def met(self, target):
-        """Whether a target is reached; None: not known."""
-        value = self.figure(target.figure)
+        """Return whether a target is met, or None if that is unknown."""
+        value = self.quantity(target.quantity)
         if value is None:
             return None
         if target.at_least:
             return value >= target.bound
-        if target.figure == "ratio" and "timeout" in self.theirs:
-            # had it gone on, the ratio could have fallen below the bound
+        if target.quantity == "ratio" and "timeout" in self.theirs:
+            # without a timeout, the ratio might be below the bound
             return value <= target.bound or None
         return value <= target.bound
 
@@ -61,7 +61,7 @@ def write(folder, where, rows):
 
 
 def markdown(where, rows):
-    """All tables."""
+    """Return all tables as Markdown."""
     done = [row for row in rows if "seconds" in row.ours]
     parts = [
         "# Large fits",
@@ -72,21 +72,21 @@ def markdown(where, rows):
     parts += ["## Times", _times(done), "## Memory and quality", _quality(done)]
     parts += ["## Shares of the stages", _shares(done)]
     missing = [
-        f"* {row.what}, {side}: {reason}."
+        f"* {row.what}, {method}: {reason}."
         for row in rows
-        for side, found in (("ours", row.ours), (row.peer, row.theirs))
+        for method, found in (("ours", row.ours), (row.peer, row.theirs))
         if (reason := _reason(found))
     ]
     if missing:
-        # ours stands beside every peer
+        # without duplicates: ours is in the row of every peer
         parts += ["## Not measured", "\n".join(dict.fromkeys(missing))]
     return "\n\n".join(parts) + "\n"
 
 
 def exponent(rows):
-    """p of time = n^p over the fits of ``GROWTH``; None if one was not measured."""
+    """Return p of time = n^p for the fits of ``GROWTH``, None if one is missing."""
     sizes = {row.name: row.ours.get("n") for row in rows if row.name in GROWTH}
-    seconds = [row.figure("seconds") for row in rows if row.name in GROWTH]
+    seconds = [row.quantity("seconds") for row in rows if row.name in GROWTH]
     if len(sizes) < len(GROWTH) or None in seconds:
         return None
     return float(np.polyfit(np.log(list(sizes.values())), np.log(seconds), 1)[0])
@@ -97,15 +97,15 @@ def _targets(rows):
     for row in rows:
         for target in row.targets:
             sign = "≥" if target.at_least else "≤"
-            found = row.figure(target.figure)
-            less = target.figure == "ratio" and "timeout" in row.theirs
-            peer = f" to {row.peer}" if target.figure == "ratio" else ""
+            found = row.quantity(target.quantity)
+            less = target.quantity == "ratio" and "timeout" in row.theirs
+            peer = f" to {row.peer}" if target.quantity == "ratio" else ""
             lines.append(
                 [
                     row.what,
-                    target.figure + peer,
-                    f"{sign} {_shown(target.figure, target.bound)}",
-                    ("< " if less else "") + _shown(target.figure, found),
+                    target.quantity + peer,
+                    f"{sign} {_shown(target.quantity, target.bound)}",
+                    ("< " if less else "") + _shown(target.quantity, found),
                     {True: "yes", False: "**no**", None: "not known"}[row.met(target)],
                 ]
             )
@@ -114,21 +114,21 @@ def _targets(rows):
         met = "yes" if p <= LARGEST_EXPONENT else "**no**"
         bound = f"≤ {LARGEST_EXPONENT}"
         lines.append(["blobs, d = 10", "exponent of n", bound, f"{p:.2f}", met])
-    return _table(["what", "figure", "target", "found", "met"], lines)
+    return _table(["what", "quantity", "target", "found", "met"], lines)
 
 
 def _times(rows):
     head = ["what", "time", "processor", "peer", "its time", "processor", "ratio"]
     lines = []
     for row in rows:
-        times = [_shown(name, row.figure(name)) for name in ("seconds", "processor")]
+        times = [_shown(name, row.quantity(name)) for name in ("seconds", "processor")]
         if "timeout" in row.theirs:
             theirs = [f"> {_shown('seconds', row.theirs['timeout'])}", ""]
         else:
             theirs = [
                 _shown(name, row.theirs.get(name)) for name in ("seconds", "processor")
             ]
-        ratio = _shown("ratio", row.figure("ratio"))
+        ratio = _shown("ratio", row.quantity("ratio"))
         lines.append([row.what, *times, row.peer, *theirs, ratio])
     return _table(head, lines)
 
@@ -136,7 +136,7 @@ def _times(rows):
 def _quality(rows):
     lines = {}
     for row in rows:
-        # ours stands beside every peer
+        # only once: ours is in the row of every peer
         for who, found in (("cdsk", row.ours), (row.peer, row.theirs)):
             memory = _shown("memory", found.get("memory"))
             lines[row.what, who] = [row.what, who, memory, _scores(found)]
@@ -174,9 +174,9 @@ def _record(row):
 
 
 def _reason(found):
-    """Why there are no figures, "" if there are."""
+    """Return why there are no results, "" if there are."""
     if "timeout" in found:
-        return f"did not end in {found['timeout']:.0f} s"
+        return f"did not finish in {found['timeout']:.0f} s"
     return found.get("skipped") or found.get("failed") or ""
 
 
@@ -185,15 +185,15 @@ def _table(head, lines):
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def _shown(figure, value):
+def _shown(quantity, value):
     if value is None:
         return ""
-    if figure in ("seconds", "processor"):
+    if quantity in ("seconds", "processor"):
         return f"{value:.1f} s" if value >= 10 else f"{value:.3g} s"
-    if figure == "memory":
+    if quantity == "memory":
         return f"{value / 1e9:.2f} GB"
-    if figure == "missed":
+    if quantity == "missed":
         return f"{value:.0f}"
-    if figure == "KKT gap":
+    if quantity == "KKT gap":
         return f"{value:.1e}"
-    return f"{value:.2f}" if figure == "ratio" else f"{value:.3f}"
+    return f"{value:.2f}" if quantity == "ratio" else f"{value:.3f}"

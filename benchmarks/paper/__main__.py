@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of the paper: every method on every set, the printed numbers beside ours.
+"""Reproduce the paper's tables: every method on every data set, with printed numbers.
 
 usage: python -m benchmarks.paper --data DATA [--sets NAME ...] [--methods NAME ...]
            [--mode paper|default] [--repeats 10] [--jobs 1] [--budget 600]
            [--sample 2500] [--redo failed|all] [--out build/paper]
 
-DATA holds NAME.npz files (X, y, of images also shape). Every fit is appended at once to
-OUT/paper-MODE.jsonl: a run that was stopped, even killed, goes on where it was. Tables
-of all that is in that file are in OUT/paper-MODE.md, .csv and -scores.csv, the figure
-in .png. Methods that do not scale are run on a class-balanced sample of large sets.
+DATA contains NAME.npz files (X, y, and shape for images). Every fit is appended to
+OUT/paper-MODE.jsonl at once, and the same command continues an interrupted run. The
+tables of all fits in that file are written to OUT/paper-MODE.md, .csv and -scores.csv,
+and a figure to .png. Methods that do not scale run on a class-balanced sample of large
+sets.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from benchmarks.paper.sets import MODES, SETS
 
 
 def main(arguments=None):
-    """Run what the command line asks for."""
+    """Run the benchmark."""
     options = _options(arguments)
     path = options.out / f"paper-{options.mode}.jsonl"
 
@@ -35,7 +36,7 @@ def main(arguments=None):
     try:
         run(options, path, report)
     except KeyboardInterrupt:
-        raise SystemExit("Stopped. The same command goes on from here.") from None
+        raise SystemExit("Interrupted. Run the same command to continue.") from None
     report()
     drawn = figure(options.out, options.mode, read(path).values())
     written = f"{options.out}/paper-{options.mode}.md, .csv, -scores.csv"
@@ -43,7 +44,7 @@ def main(arguments=None):
 
 
 def _command(options):
-    """The command without what is true on one machine only."""
+    """Return the command without options that depend on the machine."""
     words = ["python", "-m", "benchmarks.paper", "--data", "DATA"]
     words += ["--mode", options.mode]
     for name in ("repeats", "jobs", "budget", "sample"):
@@ -64,17 +65,17 @@ def _options(arguments):
             nargs="+",
             metavar="NAME",
             choices=known,
-            help=f"all if not given: {', '.join(known)}",
+            help=f"default: all of {', '.join(known)}",
         )
     parser.add_argument("--mode", choices=MODES, default="paper", help="preparation")
     parser.add_argument("--repeats", type=_positive, default=10, help="seeds")
-    parser.add_argument("--jobs", type=_positive, default=1, help="pairs at a time")
-    parser.add_argument("--budget", type=_seconds, default=600.0, help="s, of one fit")
+    parser.add_argument("--jobs", type=_positive, default=1, help="parallel processes")
+    parser.add_argument("--budget", type=_seconds, default=600.0, help="s per fit")
     parser.add_argument(
-        "--sample", type=_positive, default=2500, help="points for those not scaling"
+        "--sample", type=_positive, default=2500, help="points for slow methods"
     )
     parser.add_argument(
-        "--redo", choices=("failed", "all"), help="measure again what is recorded"
+        "--redo", choices=("failed", "all"), help="repeat failed or all recorded fits"
     )
     parser.add_argument("--out", type=Path, default=Path("build/paper"))
     options = parser.parse_args(arguments)
@@ -82,15 +83,15 @@ def _options(arguments):
     missing = [name for name in options.sets or () if name not in there]
     if missing or not there:
         names = ", ".join(missing or SETS)
-        parser.error(f"{options.data} must hold NAME.npz; there is no {names}.")
+        parser.error(f"{options.data} must contain NAME.npz files; missing: {names}.")
     options.chosen = [n for n in ("sets", "methods") if getattr(options, n)]
-    # each once
+    # without duplicates
     options.sets = list(dict.fromkeys(options.sets or there))
     options.methods = list(dict.fromkeys(options.methods or METHODS))
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        parser.error(f"--out must be a folder that can be written to; got {error}.")
+        parser.error(f"--out must be a writable folder; got {error}.")
     return options
 
 
@@ -103,7 +104,7 @@ def _positive(text):
 
 
 def _number(text, kind, expected):
-    """The positive and finite number that a text is."""
+    """Return a text as a positive and finite number."""
     try:
         if 0 < kind(text) < math.inf:
             return kind(text)

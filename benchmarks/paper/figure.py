@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One figure: CDSK with default settings, the best rival and the paper's CDSK."""
+"""Figure of CDSK with default settings, the best other method and the paper's CDSK."""
 
 from pathlib import Path
 
@@ -9,27 +9,27 @@ from benchmarks.paper.sets import SETS
 
 
 def figure(folder, mode, records):
-    """Write paper-MODE.png: of every set CDSK, the best rival and the paper's CDSK.
+    """Write paper-MODE.png: CDSK, the best other method and the paper's CDSK.
 
-    Whether there was anything to draw is returned.
+    Return whether there was anything to plot.
     """
     found = cells(records)
     names = [n for n in SETS if (n, "cdsk") in found and found[n, "cdsk"].done]
     if not names:
         return False
-    # here: nothing else needs it
+    # imported here: nothing else needs it
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(9, 1.4 + 0.36 * len(names)), layout="constrained")
     axes = drawn.subplots(1, 2, sharey=True)
-    rivals = {
+    baselines = {
         n: best(found, n, [m for m in METHODS if not METHODS[m].ours]) for n in names
     }
     for index, (axis, key) in enumerate(
         zip(axes, ("accuracy", "nmi_max"), strict=True)
     ):
         for height, name in enumerate(names):
-            _draw(axis, height, name, found, rivals[name], index, key)
+            _draw(axis, height, name, found, baselines[name], index, key)
         axis.set_xlim(0, 1.02)
         axis.set_xlabel(("accuracy", "NMI, over the larger entropy")[index])
         axis.grid(axis="x", color="0.9")
@@ -49,11 +49,11 @@ def figure(folder, mode, records):
 
 
 def _draw(axis, height, name, found, rival, index, key):
-    """One set: three points on a line, and the rival's name."""
+    """Plot one set: three points on a line, and the name of the other method."""
     ours = found[name, "cdsk"].mean(key)
     points = [(ours, "o", "C0", "C0", "CDSK, default settings")]
     if rival is not None:
-        label = "best rival by NMI, on all points"
+        label = "best other method by NMI, on all points"
         points.append((found[name, rival].mean(key), "s", "C1", "C1", label))
         text = METHODS[rival].name
         axis.annotate(

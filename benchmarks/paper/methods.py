@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The methods of the tables: the paper's row, what makes the estimator, to what size.
+"""The methods of the tables: the paper's row, the estimator, and the largest size.
 
-Estimators have the settings of their own defaults; what a mode changes is said here.
+Estimators have their default parameters, except for those that depend on the mode.
 """
 
 from collections.abc import Callable
@@ -14,26 +14,27 @@ from sklearn.cluster import KMeans, SpectralClustering
 from cdsk import CDSK, baselines
 from cdsk.baselines._base import AffinityBaseline, spectral_labels
 
-# Points up to which a method that does not scale is run in full.
+# Largest number of points on which a method that does not scale is run.
 FEW = 3000
-# Points from which on the one kernel of the paper's CDSK is approximated.
+# Number of points above which the kernel of the paper's CDSK is approximated.
 DENSE = 12_000
-# Rule for one bandwidth. The variance of the distances, as printed, has the square of
-# the data's unit: of unit rows it is next to nothing. Its root is scale-free.
+# Rule for one bandwidth. The variance of the distances, as printed, has the unit of the
+# data squared: it is nearly 0 for unit rows. Its square root is scale-free.
 BANDWIDTH = {"paper": "variance", "default": "std"}
 
 
 class Unavailable(Exception):
-    """Why a method cannot be run here."""
+    """A method cannot be run here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Method:
     """A row of our tables.
 
-    ``make(n_clusters, n, mode, seed)`` gives the estimator for n points; ``limit`` is
-    the most points it is run on, None if it scales; ``row`` is the paper's row, "" if
-    it has none. ``only_sampled``: it stands beside those that do not scale.
+    ``make(n_clusters, n, mode, seed)`` returns the estimator for n points. ``limit`` is
+    the largest number of points it is run on, None if it scales. ``row`` is the paper's
+    row, "" if there is none. If ``only_sampled``, it is run only on the samples, for
+    comparison with methods that do not scale.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Method:
 
 
 def _kmeans(n_clusters, n, mode, seed):
-    # the paper's rows are means of single starts
+    # the paper's rows are means of single initializations
     n_init = 1 if mode == "paper" else 10
     return KMeans(n_clusters, n_init=n_init, random_state=seed)
 
@@ -70,7 +71,7 @@ def _neighbors(n_clusters, n, mode, seed):
 
 
 def _printed(n_clusters, n, mode, seed, **settings):
-    """CDSK as the paper describes it: one Gaussian, lam by entropy, a sparse start."""
+    """Return CDSK as in the paper: one Gaussian, lam by entropy, a sparse start."""
     settings = {"lam": "auto", "init": "sparse"} | settings
     approximation = "lowrank" if n > DENSE else None
     return CDSK(
@@ -87,7 +88,7 @@ def _default(n_clusters, n, mode, seed, **settings):
     return CDSK(n_clusters, random_state=seed, **settings)
 
 
-# uniform weights: plain spectral clustering, for which lam means nothing
+# uniform weights: plain spectral clustering, which does not depend on lam
 _UNIFORM = {"lam": 0.2, "init": "uniform", "max_iter": 0}
 
 METHODS = {
@@ -124,10 +125,10 @@ METHODS = {
 
 
 def fits(make, X, seeds):
-    """Yield a function for every seed that gives (labels, whether all was computed).
+    """Yield a function for every seed that returns (labels, is it a whole fit).
 
-    ``make(seed)`` gives the estimator. An affinity that is not random is computed by
-    the first function that succeeds; the others only cluster it again.
+    ``make(seed)`` returns the estimator. An affinity that does not depend on the seed
+    is computed by the first function that succeeds; the others only cluster it again.
     """
     made = []
 
@@ -151,7 +152,7 @@ def _keeps_affinity(model):
 
 
 def _again(model, seed):
-    """Labels of the affinity of a fitted model by another seed."""
+    """Return labels from the affinity of a fitted model, with another seed."""
     if isinstance(model, SpectralClustering):
         other = clone(model).set_params(affinity="precomputed", random_state=seed)
         return other.fit_predict(model.affinity_matrix_)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The file of what was measured: a JSON object per line, appended at once.
+"""The file of results: one JSON object per line, appended after every fit.
 
-A record has "set", "method", "seed", "n" points "of" those in the file, "sample" (None:
-all), and a "status": "done" with scores, or "failed", "timeout", "not available".
+A record has "set", "method", "seed", the number "n" of points used, the number "of"
+points in the file, "sample" (None: all points), and a "status": "done" with scores, or
+"failed", "timeout", "not available".
 """
 
 import fcntl
@@ -12,7 +13,7 @@ from pathlib import Path
 
 
 class Records:
-    """Appends to a file that no other run writes to."""
+    """A file of records, locked against other runs."""
 
     def __init__(self, path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -21,15 +22,17 @@ class Records:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise SystemExit(f"Another run writes to {path}.") from None
+            raise SystemExit(
+                f"{path} is used by another run. Wait for it, or pass another --out."
+            ) from None
         self._file.seek(0)
         text = self._file.read()
-        # a line that a killed run did not finish stays alone
+        # an incomplete last line, of a run that was killed, is ended
         if text and not text.endswith("\n"):
             self._file.write("\n")
 
     def append(self, record):
-        """Write a record so that it outlives this process."""
+        """Write a record to disk."""
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -42,7 +45,7 @@ class Records:
 
 
 def read(path):
-    """(set, method, sample, seed) -> its last record; lines cut short are ignored."""
+    """Return the last record for each key; incomplete lines are ignored."""
     found = {}
     if Path(path).exists():
         for line in Path(path).read_text(encoding="utf-8").splitlines():
@@ -55,5 +58,5 @@ def read(path):
 
 
 def key(record):
-    """What is measured once."""
+    """Return the key of a record."""
     return tuple(record[name] for name in ("set", "method", "sample", "seed"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records -> tables in the layout of the paper, Markdown and CSV."""
+"""Tables of the records in the layout of the paper, as Markdown and CSV."""
 
 import csv
 import textwrap
@@ -14,29 +14,28 @@ from benchmarks.paper.scores import SCORES
 from benchmarks.paper.sets import SETS, paper_scores
 from benchmarks.peers.report import machine
 
-# Sets side by side in a table that fits a screen.
+# Number of data sets in a table of 100 columns.
 _COLUMNS = 3
 _WIDTH = 100
 SAMPLED, PARTLY = "†", "‡"
 
 _HEAD = (
     "Every cell is AC(NMI), ours / the paper's: accuracy by optimal matching, and "
-    "mutual information over the larger entropy, as that group's code has it; means "
-    'over the seeds. "-": the paper has no such number. Its row SC is, in its own '
-    "words, the best of SCK, SC-MS and SC-NS, so it stands beside all of them. "
-    f"{SAMPLED}: on a class-balanced sample, the same points for "
-    "all so marked. "
-    f"{PARTLY}: some seeds have no result."
+    "mutual information divided by the larger entropy, as in the code of the paper's "
+    'authors; means over the seeds. "-": not in the paper. The paper\'s row SC is, '
+    "according to its text, the best of SCK, SC-MS and SC-NS, and is shown next to "
+    f"all of them. {SAMPLED}: on a class-balanced sample, the same points for all "
+    f"methods. {PARTLY}: some seeds have no result."
 )
 _EVERY = (
-    "Mean and standard deviation over the seeds. NMI: over the larger entropy; NMI "
-    "mean: over the mean of both; ARI: adjusted Rand index. s: processor time of a "
-    "whole fit; GB: the most memory the process held."
+    "Mean and standard deviation over the seeds. NMI: divided by the larger entropy; "
+    "NMI mean: by the mean of both; ARI: adjusted Rand index. s: processor time of a "
+    "whole fit; GB: peak memory of the process."
 )
 
 
 class Cell:
-    """A method on a set: the records of its seeds, of one size."""
+    """Records of a method on a data set for all seeds, with equally many points."""
 
     def __init__(self, records):
         self.records = records
@@ -49,7 +48,7 @@ class Cell:
         return float(np.mean([record[name] for record in self.done]))
 
     def deviation(self, name):
-        """Standard deviation over the seeds; 0 for a single one."""
+        """Return the standard deviation over the seeds; 0 for a single one."""
         values = [record[name] for record in self.done]
         return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
@@ -70,31 +69,31 @@ class Cell:
 
     @property
     def status(self):
-        """In a word, for a cell without scores."""
+        """The most common status, for a cell without scores."""
         return Counter(r["status"] for r in self.records).most_common(1)[0][0]
 
     @property
     def trouble(self):
-        """What went wrong and for how many seeds, in lines."""
-        said = Counter(
-            f"did not end in {record['budget']:g} s"
+        """Yield errors and warnings, with the number of seeds."""
+        messages = Counter(
+            f"did not finish in {record['budget']:g} s"
             if record["status"] == "timeout"
             else record["reason"]
             for record in self.records
             if record["status"] != "done"
         )
-        # numbers in a message differ by the seed: of every kind the first
+        # numbers in messages differ between seeds: show the first one of each kind
         warned = [record["warnings"] for record in self.done]
         for kind in sorted({kind for kinds in warned for kind in kinds}):
-            told = [kinds[kind] for kinds in warned if kind in kinds]
-            said[f"{kind}: {told[0]}"] = len(told)
-        for reason, count in said.items():
+            texts = [kinds[kind] for kinds in warned if kind in kinds]
+            messages[f"{kind}: {texts[0]}"] = len(texts)
+        for reason, count in messages.items():
             words = textwrap.shorten(reason, 300, placeholder=" ...").rstrip(".")
             yield f"{words} ({count} of {len(self.records)} seeds)"
 
 
 def cells(records):
-    """(set, method) -> Cell; of several sizes the largest that has a result."""
+    """Return {(set, method): Cell}, of several sizes the largest with a result."""
     groups = {}
     for record in records:
         if record["set"] in SETS and record["method"] in METHODS:
@@ -113,18 +112,18 @@ def _size(cell):
 
 
 def printed(name, method):
-    """The paper's (accuracy, NMI) for a set and a method; None if it has none."""
+    """Return the paper's (accuracy, NMI) for a set and a method, or None."""
     return paper_scores().get((METHODS[method].row, SETS[name].name))
 
 
 def best(found, name, methods, sampled=False):
-    """The method of highest NMI on all points of a set, or on the sample of it."""
+    """Return the method of highest NMI on all points of a set, or on its sample."""
     scored = {}
     for method in methods:
         cell = found.get((name, method))
         if cell and cell.done and cell.sampled == sampled:
             scored[method] = cell.mean("nmi_max")
-    return max(scored, key=scored.__getitem__, default=None)  # of equal ones the first
+    return max(scored, key=scored.__getitem__, default=None)  # ties: the first
 
 
 def write(folder, mode, records, command):
@@ -137,13 +136,11 @@ def write(folder, mode, records, command):
 
 
 def markdown(mode, found, command):
-    """All tables."""
+    """Return all tables as Markdown."""
     names = [name for name in SETS if any(key[0] == name for key in found)]
-    where = (
-        f"{machine()}; {date.today()}. Data prepared in the mode `{mode}`. Last run:"
-    )
+    where = f"{machine()}; {date.today()}. Preprocessing mode `{mode}`. Last run:"
     parts = [f"# The paper's tables, {mode} mode", _filled(where)]
-    # a command is for copying: its lines are joined by the shell
+    # lines end with a backslash, so the command can be copied
     command = " \\\n    ".join(textwrap.wrap(command, 90, break_on_hyphens=False))
     parts += [f"```\n{command}\n```", _filled(_HEAD), "## AC(NMI)"]
     for start in range(0, len(names), _COLUMNS):
@@ -159,7 +156,7 @@ def markdown(mode, found, command):
         for line in found[name, method].trouble
     ]
     if trouble:
-        parts += ["## Failures, time-outs and warnings", "\n".join(trouble)]
+        parts += ["## Failures, timeouts and warnings", "\n".join(trouble)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -191,7 +188,7 @@ def _overview(names, found):
 
 
 def _beside(cell, paper):
-    """AC(NMI) of ours / the paper's."""
+    """Return AC(NMI), ours / the paper's."""
     theirs = "-" if paper is None else f"{_two(paper[0])}({_two(paper[1])})"
     if cell is None:
         return f"not run / {theirs}"
@@ -250,7 +247,7 @@ def _table(head, lines):
 
 
 def _layout(found):
-    """A row per method; of every set our AC and NMI and the paper's."""
+    """Return one row per method: our AC and NMI of every set, and the paper's."""
     names = [name for name in SETS if any(key[0] == name for key in found)]
     for method in _methods_of(names, found):
         row = {"method": METHODS[method].name}
@@ -268,7 +265,7 @@ def _layout(found):
 
 
 def _long(found):
-    """A row per set and method with all figures."""
+    """Return one row per set and method with all results."""
     for name in SETS:
         for method in METHODS:
             cell = found.get((name, method))

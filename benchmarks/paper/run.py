@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All methods on all sets, each pair in a process that goes through the seeds."""
+"""Run all methods on all data sets, each pair in a process that runs all seeds."""
 
 import json
 import os
@@ -19,14 +19,14 @@ import numpy as np
 from benchmarks.paper.methods import METHODS
 from benchmarks.paper.records import Records, key, read
 
-# Seconds to start a process and read its data, which no budget counts.
+# Seconds to start a process and read its data, in addition to the budget.
 _START = 300.0
-# Several threads that wait for each other would count as processor time.
+# Threads that wait for each other would count as processor time.
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
-# Seconds between two looks at the clock, and between two lines without tqdm.
-_LOOK, _PAUSE = 0.2, 10.0
+# Seconds between two checks of the time, and between two lines without tqdm.
+_POLL_INTERVAL, _PRINT_INTERVAL = 0.2, 10.0
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class Task:
     seeds: tuple[int, ...]
 
     def record(self, seed, **found):
-        """The record of one seed."""
+        """Return the record of one seed."""
         what = {"set": self.set, "method": self.method, "sample": self.sample}
         return what | {"of": self.of, "seed": seed} | found
 
     @property
     def work(self):
-        """About what one seed takes, compared with others."""
+        """Relative cost of one seed, to estimate the time left."""
         return min(self.of, self.sample or self.of)
 
 
 def tasks(options, known):
-    """What is left to do, small sets first; ``known`` is what ``read`` returns."""
+    """Return the remaining tasks, small sets first; ``known`` is from ``read``."""
     found = []
     for name in options.sets:
         n = _n_points(Path(options.data, f"{name}.npz"))
@@ -72,7 +72,7 @@ def tasks(options, known):
 
 
 def _n_points(path):
-    """Number of points in a file; 0 if it cannot be read, of which a side will tell."""
+    """Return the number of points in a file; 0 if the worker cannot read it either."""
     try:
         with open(path, "rb") as file, np.load(file) as archive:
             return archive["y"].size
@@ -89,117 +89,119 @@ def _finished(record, n, options):
         return True
     if record["status"] == "not available" or options.redo == "failed":
         return False
-    # with more time it may end
+    # with a larger budget it may finish
     return record["status"] != "timeout" or record["budget"] >= options.budget
 
 
 def run(options, path, after_task):
-    """Do all tasks and append what is found to the file ``path``."""
-    waiting, at_work = deque(tasks(options, read(path))), set()
+    """Run all tasks and append their records to the file ``path``."""
+    waiting, running = deque(tasks(options, read(path))), set()
     progress = _Progress(sum(task.work * len(task.seeds) for task in waiting))
     with Records(path) as records, selectors.DefaultSelector() as selector:
         try:
-            while waiting or at_work:
-                while waiting and len(at_work) < options.jobs:
-                    side = _Side(waiting.popleft(), options)
-                    at_work.add(side)
-                    selector.register(side.output, selectors.EVENT_READ, side)
-                ready = {event.data for event, _ in selector.select(_LOOK)}
-                for side in list(at_work):
-                    for record in side.found(side in ready):
+            while waiting or running:
+                while waiting and len(running) < options.jobs:
+                    worker = _Worker(waiting.popleft(), options)
+                    running.add(worker)
+                    selector.register(worker.output, selectors.EVENT_READ, worker)
+                ready = {event.data for event, _ in selector.select(_POLL_INTERVAL)}
+                for worker in list(running):
+                    for record in worker.iter_records(worker in ready):
                         records.append(record)
-                        progress.add(side.task.work)
-                    if side.ended:
-                        selector.unregister(side.output)
-                        at_work.remove(side)
-                        side.stop()
+                        progress.add(worker.task.work)
+                    if worker.ended:
+                        selector.unregister(worker.output)
+                        running.remove(worker)
+                        worker.stop()
                         after_task()
-                progress.show([side.task for side in at_work])
+                progress.show([worker.task for worker in running])
         finally:
-            for side in at_work:
-                side.stop()
+            for worker in running:
+                worker.stop()
             progress.close()
 
 
-class _Side:
-    """A process at work on a task."""
+class _Worker:
+    """A process that runs a task."""
 
     def __init__(self, task, options):
         self.task, self.budget, self.ended = task, options.budget, False
         self._left, self._n, self._line = deque(task.seeds), None, b""
-        self._until = time.monotonic() + _START
-        self._said = tempfile.TemporaryFile()
-        asked = [task.set, task.method, options.mode, task.seeds]
-        asked += [str(Path(options.data).absolute()), task.sample]
+        self._deadline = time.monotonic() + _START
+        self._stderr = tempfile.TemporaryFile()
+        arguments = [task.set, task.method, options.mode, task.seeds]
+        arguments += [str(Path(options.data).absolute()), task.sample]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.paper.side", json.dumps(asked)],
+            [sys.executable, "-m", "benchmarks.paper.worker", json.dumps(arguments)],
             cwd=Path(__file__).parents[2],
-            # it ends when this is closed, by us or because we are no more
+            # the worker ends when this is closed, also if this process is killed
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             env=os.environ | _ONE_THREAD,
             start_new_session=True,
         )
         self.output = self._process.stdout
 
-    def found(self, ready):
-        """Yield records: of seeds that are done, or of all that never will be.
+    def iter_records(self, ready):
+        """Yield records of finished seeds, and of all others once the worker has ended.
 
-        A seed that takes too long speaks for those after it.
+        If a seed exceeds the budget, all later ones are recorded as timeouts.
         """
         if ready:
             read = os.read(self.output.fileno(), 1 << 16)
             *lines, self._line = (self._line + read).split(b"\n")
             for line in lines:
-                self._until = time.monotonic() + self.budget
-                told = json.loads(line)
+                self._deadline = time.monotonic() + self.budget
+                message = json.loads(line)
                 if self._n is None:
-                    self._n = told["n"]
-                elif told.pop("clock") > self.budget:  # it was quicker than our look
-                    yield from self._too_late()
+                    self._n = message["n"]
+                elif message.pop("clock") > self.budget:  # finished between two checks
+                    yield from self._time_out()
                     return
                 else:
                     self._left.popleft()
-                    yield self.task.record(n=self._n, **told)
+                    yield self.task.record(n=self._n, **message)
             if not read:
                 self.ended = True
                 if self._left:
-                    yield from self._rest(status="failed", reason=self._last_words())
-        elif time.monotonic() > self._until:
-            yield from self._too_late()
+                    yield from self._record_rest(
+                        status="failed", reason=self._describe_exit()
+                    )
+        elif time.monotonic() > self._deadline:
+            yield from self._time_out()
 
-    def _too_late(self):
+    def _time_out(self):
         self.ended = True
-        yield from self._rest(status="timeout", budget=self.budget)
+        yield from self._record_rest(status="timeout", budget=self.budget)
 
-    def _rest(self, **found):
+    def _record_rest(self, **found):
         for seed in self._left:
             yield self.task.record(seed, n=self._n, **found)
 
-    def _last_words(self):
+    def _describe_exit(self):
         code = self._process.wait()
-        self._said.seek(0)
-        said = self._said.read().decode(errors="replace").strip().splitlines()
-        return f"exit code {code}: {(said or ['no word'])[-1]}"
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return f"exit code {code}: {(lines or ['no error message'])[-1]}"
 
     def stop(self):
-        """End the process, if it has not ended, and all that it started."""
+        """Kill the process and its children, if they have not ended."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         self._process.wait()
-        for file in (self._process.stdin, self.output, self._said):
+        for file in (self._process.stdin, self.output, self._stderr):
             file.close()
 
 
 class _Progress:
-    """A bar with the time left, or a line now and then where there is no tqdm."""
+    """A progress bar with the time left; without tqdm, lines at intervals."""
 
     def __init__(self, total):
         self._total, self._done = total, 0
-        self._begun = self._told = time.monotonic()
+        self._started = self._last_printed = time.monotonic()
         self._bar = None
         try:
             from tqdm import tqdm
@@ -216,18 +218,18 @@ class _Progress:
     def add(self, work):
         self._done += work
 
-    def show(self, at_work):
-        spent, left = time.monotonic() - self._begun, ""
+    def show(self, running):
+        spent, left = time.monotonic() - self._started, ""
         if self._done:
             seconds = spent * (self._total - self._done) / self._done
             shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
             left = f"about {shown} left; "
-        left += ", ".join(f"{task.method} on {task.set}" for task in at_work)
+        left += ", ".join(f"{task.method} on {task.set}" for task in running)
         if self._bar is not None:
             self._bar.set_postfix_str(left, refresh=False)
             self._bar.update(self._done - self._bar.n)
-        elif time.monotonic() - self._told >= _PAUSE:
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last_printed >= _PRINT_INTERVAL:
+            self._last_printed = time.monotonic()
             share = self._done / max(self._total, 1)
             print(f"{share:4.0%}  {left}", file=sys.stderr, flush=True)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data sets of the paper, how each is prepared, and what the paper prints for it.
+"""The data sets of the paper, their preprocessing, and the paper's scores.
 
-Two modes. "paper": what the code of that group does, pixels in [0, 1], and where
-``pca`` says so the principal components with 98 % of the variance; tables as they are.
-"default": unit rows for images, z-scores for tables (``benchmarks/studies/sets.py``).
+There are two modes of preprocessing. "paper", as in the code of the paper's authors:
+pixels in [0, 1], and if ``pca`` the principal components with 98 % of the variance;
+tables as they are. "default": unit rows for images, z-scores for tables
+(``benchmarks/studies/sets.py``).
 """
 
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks.studies.sets import of_archive
+from benchmarks.studies.sets import read_archive
 
 MODES = ("paper", "default")
 VARIANCE = 0.98
@@ -22,14 +23,14 @@ VARIANCE = 0.98
 
 @dataclass(frozen=True)
 class DataSet:
-    """One of the sets; ``name`` is the paper's, where it has the set."""
+    """A data set; ``name`` is that of the paper, if it has the set."""
 
     name: str
     pca: bool = False
     remark: str = ""
 
 
-# By the name of the file, in the order of the paper's tables; then what they have not.
+# By file name, in the order of the paper's tables; then sets that are not in them.
 SETS = {
     "yaleb": DataSet("Yale-B"),
     "ionosphere": DataSet("Ionosphere"),
@@ -56,7 +57,7 @@ SETS = {
 }
 
 # AC(NMI) as printed: Y. Yang and P. Li, Discriminative Similarity for Data Clustering,
-# ICLR 2022, tables 1 and 2, where K-Means is also called KM. MPIE S1 is in no file.
+# ICLR 2022, tables 1 and 2, where K-Means is also called KM. MPIE S1 has no file.
 _TABLES = (
     """
 Yale-B | Ionosphere | Georgia Face | COIL-20 | COIL-100 | CMU PIE | UMIST Face
@@ -91,7 +92,7 @@ CDSK         .66(.85) .72(.88) .68(.87) .73(.89) .76(.75) .46(.39) .31(.41)
 
 @cache
 def paper_scores():
-    """(row, set name) of the paper's tables -> accuracy, NMI."""
+    """Return {(row, set name): (accuracy, NMI)} of the paper's tables."""
     found = {}
     for table in _TABLES:
         head, *lines = table.strip().splitlines()
@@ -105,10 +106,10 @@ def paper_scores():
 
 
 def load(folder, key, mode, sample=None):
-    """Points, prepared, and labels of a set, or of ``balanced(y, sample)`` of it."""
+    """Return preprocessed points and labels of a set, or of a balanced sample of it."""
     path = Path(folder, f"{key}.npz")
     if mode == "default":
-        X, y = of_archive(path, np.inf)
+        X, y = read_archive(path, np.inf)
     else:
         with np.load(path) as archive:
             X, y = archive["X"], archive["y"].ravel()
@@ -127,10 +128,10 @@ def load(folder, key, mode, sample=None):
 
 
 def balanced(y, size):
-    """Rows of a random part with equally many points of every class, ``size`` at most.
+    """Return the rows of a random sample of at most ``size``, equally many per class.
 
-    The same for every method and seed. This is all that labels are used for before the
-    scores; a class with fewer points than its share has all of them in the part.
+    The sample is the same for every method and seed. Labels are used only here and for
+    the scores. If a class has fewer points than its share, all of them are included.
     """
     rng, classes = np.random.RandomState(0), np.unique(y)
     share = max(size // len(classes), 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cdsk beside its peers: times, memory and errors in one table.
+"""Compare cdsk with its peers: times, memory and errors in one table.
 
-Every line runs us and the peer in turn in this process, with one thread and with all,
-and takes the best time of each; peak memory is that of a process of its own.
+Every line runs cdsk and the peer alternately in this process, with one thread and with
+all threads, and takes the best time of each. Peak memory is measured in a subprocess.
 """
 
 import argparse
@@ -12,35 +12,35 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.peers.growth import growth
 from benchmarks.peers.lines import LINES
-from benchmarks.peers.measure import in_turn, most_threads, peak_memory
+from benchmarks.peers.measure import max_threads, peak_memory, time_alternately
 from benchmarks.peers.report import Row, growth_table, machine, table, write
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the comparison."""
     options = _options()
     where = machine()
     if options.quick:
-        where += ". Small sizes: a test of this program, the targets do not apply."
+        where += ". Small sizes to test this program: the targets do not apply."
     print(where, end="\n\n", flush=True)
     rows = []
     names = [] if options.growth else options.only or LINES
     for name in names:
         added = list(_rows(name, options.quick))
-        # the head of the table only once
+        # the header of the table only once
         print("\n".join(table(added).splitlines()[2 if rows else 0 :]), flush=True)
         rows += added
     exponents = []
     if options.growth or not options.only:
-        exponents = growth(options.quick, most_threads())
+        exponents = growth(options.quick, max_threads())
         print("\n" + growth_table(exponents))
     write(options.out, where, rows, exponents)
 
 
 def _rows(name, quick):
-    """The rows of a line, one per number of threads."""
+    """Yield the rows of a line, one per number of threads."""
     line = LINES[name](quick=quick)
-    most = most_threads()
+    most = max_threads()
     for n_threads in sorted({1, most}) if line.threaded else [most]:
         row = Row(name, line.what, line.peer_name, n_threads, line.target, line.at_most)
         with threadpool_limits(n_threads):
@@ -56,18 +56,18 @@ def _measure(line, row, quick):
         return
     if line.measure:
         row.measure = line.measure
-        # results of a first run, which also starts thread pools
+        # the first run also starts the thread pools
         row.quality, row.peer_quality, row.remark = line.quality(
             line.ours(n_threads), line.peer(n_threads)
         )
-        # a process each: too slow for a quick run, and too little to be seen in it
+        # subprocesses are too slow for a quick run, and small problems need no memory
         if not quick:
             row.memory, row.peer_memory = (
-                peak_memory(row.name, side, n_threads, quick)
-                for side in ("ours", "peer")
+                peak_memory(row.name, method, n_threads, quick)
+                for method in ("ours", "peer")
             )
     row.limit = line.limit(n_threads)
-    row.seconds, row.peer_seconds = in_turn(
+    row.seconds, row.peer_seconds = time_alternately(
         lambda: line.seconds("ours", n_threads),
         lambda: line.seconds("peer", n_threads),
         seconds=0.0 if quick else 6.0,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exponents: the time of a stage as n^p, by least squares on logarithms."""
+"""Exponents p of time = n^p, by least squares on logarithms."""
 
 from functools import partial
 
 import numpy as np
 
 from benchmarks.asv.stages import data
-from benchmarks.peers.measure import best_of
+from benchmarks.peers.measure import best_time
 from cdsk import CDSK, gaussian_gram
 
 SIZES = (1000, 2000, 4000, 8000, 16_000)
@@ -15,7 +15,7 @@ STAGES = ("Gram", "QP", "fit")
 
 
 def growth(quick, n_threads):
-    """Times of the stages over n and their exponents, a dictionary per stage."""
+    """Return times for several n and the exponent, one dictionary per stage."""
     sizes = QUICK_SIZES if quick else SIZES
     times = zip(*(_times(n, n_threads) for n in sizes), strict=True)
     return [
@@ -30,7 +30,7 @@ def growth(quick, n_threads):
 
 
 def _times(n, n_threads):
-    """Best times of ``STAGES``."""
+    """Return the best times of ``STAGES``."""
     X, _ = data.blobs(n)
     bandwidth = data.bandwidth(X)
     problem = data.weight_problem(data.kernel(X, n_threads))
@@ -38,7 +38,7 @@ def _times(n, n_threads):
         data.CLUSTERS, bandwidth=bandwidth, random_state=0, n_threads=n_threads
     )
     return (
-        best_of(3, partial(gaussian_gram, X, bandwidth, n_threads=n_threads)),
-        best_of(3, problem.solve, data.uniform(n), 1e-4),
-        best_of(3, model.fit, X),
+        best_time(3, partial(gaussian_gram, X, bandwidth, n_threads=n_threads)),
+        best_time(3, problem.solve, data.uniform(n), 1e-4),
+        best_time(3, model.fit, X),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the machine allows: time of the arithmetic and the traffic nobody can avoid."""
+"""Lower bounds on time: the unavoidable arithmetic and memory traffic."""
 
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
@@ -7,20 +7,20 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.asv.stages.private import DenseKernel
-from benchmarks.peers.measure import best_of
+from benchmarks.peers.measure import best_time
 
 _REPEATS = 3
 
 
 def product(n, m, d):
-    """Seconds of a matrix product (n, d) times (d, m) in float64 by BLAS."""
+    """Return the seconds of a matrix product (n, d) times (d, m) in float64 by BLAS."""
     rng = np.random.default_rng(0)
     A, B, out = rng.normal(size=(n, d)), rng.normal(size=(m, d)), np.zeros((n, m))
-    return best_of(_REPEATS, lambda: np.matmul(A, B.T, out=out))
+    return best_time(_REPEATS, lambda: np.matmul(A, B.T, out=out))
 
 
 def store(n_values, dtype, n_threads):
-    """Seconds to write so many values to fresh memory."""
+    """Return the seconds to write ``n_values`` values to new memory."""
 
     def write():
         fresh = np.empty(n_values, dtype)
@@ -28,22 +28,22 @@ def store(n_values, dtype, n_threads):
             list(pool.map(lambda part: part.fill(1), np.array_split(fresh, n_threads)))
         return fresh
 
-    return best_of(_REPEATS, write)
+    return best_time(_REPEATS, write)
 
 
 def read_half(K):
-    """Seconds to read one triangle's worth of K; the dot product stands for it."""
+    """Return the seconds to read half of K, measured by a dot product."""
     half = K[: (len(K) + 1) // 2].ravel()
-    return best_of(_REPEATS, lambda: half @ half)
+    return best_time(_REPEATS, lambda: half @ half)
 
 
 def gram(n, d, dtype, n_threads):
-    """Half a product, since K is symmetric, and one store of K."""
+    """Return the seconds of half a product (K is symmetric) and one store of K."""
     return product(n // 2, n, d) + store(n * n, dtype, n_threads)
 
 
 def passes_over_kernel(function, *arguments):
-    """Number of products with K in one call."""
+    """Return the number of products with K in one call."""
     with patch.object(
         DenseKernel, "product", autospec=True, side_effect=DenseKernel.product
     ) as counted:

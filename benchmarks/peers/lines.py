@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is compared: a class per line of the table, us and a peer on the same input.
+"""Lines of the comparison, one class each: ours and a peer on the same input.
 
-A line is made with its input ready. ``ours`` and ``peer`` take a number of threads and
-do the work; ``quality`` judges both results from the definition of the problem, and
-``limit`` says what the machine needs at least.
+A line is created with its input. ``ours`` and ``peer`` take a number of threads and
+run; ``quality`` measures both results from the definition of the problem, and ``limit``
+is a lower bound on the time.
 """
 
 import subprocess
@@ -21,29 +21,29 @@ from sklearn.svm import OneClassSVM
 from benchmarks.asv.stages import data, quality
 from benchmarks.asv.stages.private import DenseKernel, eigen
 from benchmarks.peers import limits
-from benchmarks.peers.measure import seconds_of
+from benchmarks.peers.measure import time_call
 from cdsk import CDSK, gaussian_gram, gaussian_rows, solve_qp
 
 
 class Line:
     """Defaults of a line."""
 
-    # Ratio to reach: the peer's time over ours; at most = True: ours over the peer's.
+    # Target of the ratio: the peer's time / ours; if at_most, ours / the peer's.
     target = 1.0
     at_most = False
     threaded = True
     measure = ""
 
-    def seconds(self, side, n_threads):
-        """Time of one side."""
-        return seconds_of(getattr(self, side), n_threads)
+    def seconds(self, method, n_threads):
+        """Return the time of "ours" or "peer"."""
+        return time_call(getattr(self, method), n_threads)
 
     def quality(self, ours, peer):
-        """Figure named ``measure`` of both results, and a remark."""
+        """Return ``measure`` of both results, and a remark."""
         return None, None, ""
 
     def limit(self, n_threads):
-        """Least time possible on this machine, None if there is no such figure."""
+        """Return a lower bound on the time on this machine, or None."""
         return None
 
 
@@ -108,12 +108,12 @@ class Rows(Line):
 
 
 class WeightStep(Line):
-    """The QP of the first weight step: ours with rows of K o G made on demand.
+    """The QP of the first weight step: ours computes rows of K o G on demand.
 
     min q'a + a'Qa over sum(a) = 1, 0 <= a <= 1/L is a one-class SVM with the kernel
     2 Q + q1' + 1q' and nu = L/n, in the variables L a. Its gradient is L times ours (up
-    to a multiple of 1), and so is its gap. libsvm gets that matrix ready-made, and is
-    asked for no smaller a gap than we reach. Without shrinking it is quicker here.
+    to a multiple of 1), and so is its gap. libsvm gets that matrix precomputed, and the
+    gap that ours reaches as its tolerance. It is faster here without shrinking.
     """
 
     peer_name = "OneClassSVM"
@@ -133,7 +133,7 @@ class WeightStep(Line):
         self.Q = self.problem.penalty * kernel.K * (vectors.T @ vectors)
         self.start = data.uniform(kernel.n)
         self.H = 2.0 * self.Q + self.q[:, np.newaxis] + self.q
-        # a constant changes no solution; the smaller H, the finer libsvm's float32
+        # a constant does not change the solution, and small H suits libsvm's float32
         self.H -= self.q.min() + self.q.max()
         self.tol = self.gap(self.ours(1))
 
@@ -177,10 +177,10 @@ class StoredQP(WeightStep):
 
 
 class SpectralStep(Line):
-    """The spectral step; sklearn's solver inverts the Laplacian.
+    """The spectral step; scikit-learn's solver inverts the Laplacian.
 
-    ``equal`` = False: both are asked for residuals of 1e-6. True: the peer as it comes,
-    at machine precision, and ours lowered to what it reaches.
+    If ``equal`` is False, the tolerance of both is 1e-6. If it is True, the peer has
+    its default, machine precision, and ours the residual that the peer reaches.
     """
 
     peer_name = "spectral_embedding"
@@ -199,7 +199,7 @@ class SpectralStep(Line):
         self.what = f"spectral step, n={n} c={data.CLUSTERS}, {goal}"
 
     def ours(self, n_threads):
-        # a fresh one, as row sums are kept
+        # a new kernel, because row sums are cached
         kernel = DenseKernel(self.kernel.K, n_threads)
         with patch.object(eigen, "TOLERANCE", self.tolerance):
             return data.embedding(kernel).solution.vectors
@@ -226,7 +226,7 @@ class SpectralStep(Line):
 
 
 def _fit(X, bandwidth, n_threads):
-    """A fit with one full kernel."""
+    """Return a fit with one dense kernel."""
     model = CDSK(
         data.CLUSTERS, bandwidth=bandwidth, random_state=0, n_threads=n_threads
     )
@@ -234,7 +234,7 @@ def _fit(X, bandwidth, n_threads):
 
 
 class Fit(Line):
-    """A whole fit with all its rounds, against one spectral clustering."""
+    """A whole fit with all iterations, compared with one spectral clustering."""
 
     peer_name = "SpectralClustering"
     measure = "ARI"
@@ -261,7 +261,7 @@ class Fit(Line):
     def quality(self, ours, peer):
         found = [adjusted_rand_score(self.y, m.labels_) for m in (ours, peer)]
         alike = adjusted_rand_score(ours.labels_, peer.labels_)
-        return *found, f"{ours.n_iter_} rounds; ARI with the peer's labels {alike:.2f}"
+        return *found, f"{ours.n_iter_} iterations; ARI of ours and peer {alike:.2f}"
 
     def limit(self, n_threads):
         passes = limits.passes_over_kernel(self.ours, n_threads)
@@ -276,7 +276,7 @@ class Predict(Line):
     measure = "error of log votes"
     target = 2.5
 
-    # 20 MB of kernel values at a time: the quickest of 50 to 20 000 rows
+    # 20 MB of kernel values at a time, the fastest choice between 50 and 20 000 rows
     chunk = 500
 
     def __init__(self, *, quick):
@@ -284,7 +284,7 @@ class Predict(Line):
         X = data.blobs(n + m)[0]
         self.X, self.support = X[m:], X[:m]
         self.bandwidth = data.bandwidth(X)
-        # no rounds: uniform weights, and every point is support
+        # no iterations: uniform weights, and every point is in the support
         self.model = CDSK(
             data.CLUSTERS, bandwidth=self.bandwidth, max_iter=0, random_state=0
         ).fit(self.support)
@@ -325,15 +325,15 @@ class Predict(Line):
         return *errors, f"{np.mean(ours == peer):.4%} of the labels agree"
 
     def limit(self, n_threads):
-        # the values need not leave the cache
+        # kernel values can stay in the cache
         parts = len(self.X) // self.chunk
         return parts * limits.product(self.chunk, *self.support.shape)
 
 
 class Import(Line):
-    """Import in a fresh interpreter, which measures it itself.
+    """Import in a new interpreter, which measures the time itself.
 
-    ``cdsk`` alone imports next to nothing; ``cdsk._cdsk`` is what CDSK needs.
+    ``cdsk`` alone imports almost nothing; ``cdsk._cdsk`` contains CDSK.
     """
 
     peer_name = "import sklearn.cluster"
@@ -343,8 +343,8 @@ class Import(Line):
     def __init__(self, what, module, target, *, quick):
         self.what, self.module, self.target = what, module, target
 
-    def seconds(self, side, n_threads):
-        module = {"ours": self.module, "peer": "sklearn.cluster"}[side]
+    def seconds(self, method, n_threads):
+        module = {"ours": self.module, "peer": "sklearn.cluster"}[method]
         code = (
             "from time import perf_counter as now; began = now()\n"
             f"import {module}\nprint(now() - began)"
@@ -353,7 +353,7 @@ class Import(Line):
 
 
 class FitMemory(Line):
-    """Peak memory of a fit; the kernel matrix is the only n x n array of one."""
+    """Peak memory of a fit; the kernel matrix is its only n x n array."""
 
     peer_name = "n² x itemsize"
     at_most = True
@@ -372,7 +372,7 @@ class FitMemory(Line):
 
 
 class DefaultFit(Line):
-    """The default fit, which tries six kernels, against one spectral clustering."""
+    """The default fit (six kernels), compared with one spectral clustering."""
 
     peer_name = "SpectralClustering"
     measure = "ARI"

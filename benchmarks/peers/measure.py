@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time of two things done in turn, and the peak memory of one in its own process."""
+"""Times of two functions called alternately, and peak memory in a subprocess."""
 
 import gc
 import os
@@ -8,20 +8,20 @@ import sys
 import time
 from pathlib import Path
 
-# Every pair is run so often at least, and up to so often while it takes no longer.
+# Smallest and largest number of runs, and seconds after which no further run starts.
 _LEAST, _MOST, _SECONDS = 3, 15, 20.0
 
 
-def most_threads():
-    """Processors this process may use (Linux)."""
+def max_threads():
+    """Return the number of processors that this process may use (Linux)."""
     return len(os.sched_getaffinity(0))
 
 
-def in_turn(ours, peer, *, least=_LEAST, most=_MOST, seconds=_SECONDS):
-    """Best times of two functions that return their own times, called in turn.
+def time_alternately(ours, peer, *, least=_LEAST, most=_MOST, seconds=_SECONDS):
+    """Return the best times of two functions that return their own times.
 
-    In turn, so that a disturbance or a warm cache meets both; the best, because
-    whatever else the machine does can only add to a time.
+    They are called alternately, because a busy machine or a warm cache then affects
+    both. The best time counts, because other processes can only increase it.
     """
     began = time.perf_counter()
     times = []
@@ -32,8 +32,8 @@ def in_turn(ours, peer, *, least=_LEAST, most=_MOST, seconds=_SECONDS):
     return tuple(min(column) for column in zip(*times, strict=True))
 
 
-def seconds_of(function, *arguments):
-    """Time of one call; its result is freed outside of it."""
+def time_call(function, *arguments):
+    """Return the time of one call, without freeing its result."""
     gc.collect()
     began = time.perf_counter()
     result = function(*arguments)
@@ -42,29 +42,29 @@ def seconds_of(function, *arguments):
     return taken
 
 
-def best_of(repeats, function, *arguments):
-    """Best time of a few calls."""
-    return min(seconds_of(function, *arguments) for _ in range(repeats))
+def best_time(repeats, function, *arguments):
+    """Return the best time of some calls."""
+    return min(time_call(function, *arguments) for _ in range(repeats))
 
 
-def peak_memory(line, side, n_threads, quick):
-    """Bytes by which one side of a line exceeds what the process held at its start."""
+def peak_memory(line, method, n_threads, quick):
+    """Return the peak memory of one method of a line, measured in a subprocess."""
     command = [sys.executable, "-m", __spec__.name]
-    command += [line, side, str(n_threads), str(int(quick))]
+    command += [line, method, str(n_threads), str(int(quick))]
     return int(subprocess.check_output(command, cwd=Path(__file__).parents[2]))
 
 
 def peak_above_start(function, *arguments):
-    """Run and return the most memory held meanwhile, less what was held before."""
-    _, peak, before = with_peak(function, *arguments)
+    """Run a function and return its peak memory minus the memory before."""
+    _, peak, before = run_with_peak(function, *arguments)
     return peak - before
 
 
-def with_peak(function, *arguments):
-    """Result, the most memory held meanwhile by the process, and what it held before.
+def run_with_peak(function, *arguments):
+    """Return the result, the peak memory of the process, and its memory before.
 
-    The system's own high-water mark (Linux), reset first. ru_maxrss cannot be reset:
-    it would count the preparation, and what the parent held before it started this.
+    The peak is the high-water mark of Linux, which is reset first. ru_maxrss cannot be
+    reset and would include the preparation and the memory of the parent process.
     """
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
@@ -80,15 +80,15 @@ def _status(field):
     raise RuntimeError(f"{field} is not in /proc/self/status.")
 
 
-def _main(name, side, n_threads, quick):
-    # Here and not above: lines.py needs this module too.
+def _main(name, method, n_threads, quick):
+    # imported here, because lines.py imports this module
     from threadpoolctl import threadpool_limits
 
     from benchmarks.peers.lines import LINES
 
     line = LINES[name](quick=bool(int(quick)))
     with threadpool_limits(int(n_threads)):
-        print(peak_above_start(getattr(line, side), int(n_threads)))
+        print(peak_above_start(getattr(line, method), int(n_threads)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measurements -> tables: one row per line and number of threads, Markdown and JSON."""
+"""Tables with one row per line and number of threads, as Markdown and JSON."""
 
 import json
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 from threadpoolctl import threadpool_info
 
 from benchmarks.asv.stages.private import simd_level
-from benchmarks.peers.measure import most_threads
+from benchmarks.peers.measure import max_threads
 
 
 @dataclass
 class Row:
-    """One line of the table; times in seconds, memory in bytes, None: no such figure.
+    """A row of the table: times in seconds, memory in bytes, None if not measured.
 
-    ``quality`` and ``peer_quality`` are what ``measure`` names.
+    ``quality`` and ``peer_quality`` are values of ``measure``.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def ratio(self):
-        """The peer's figure over ours; ours over the peer's where a target is a cap."""
+        """The peer's value / ours; if ``at_most``, ours / the peer's."""
         if self.seconds is None:
             return self.memory / self.peer_memory
         if self.at_most:
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def met(self):
-        """Whether the target is reached."""
+        """Whether the target is met."""
         return self.ratio <= self.target if self.at_most else self.ratio >= self.target
 
 
@@ -71,14 +71,14 @@ SHORT = ("what", "peer", "time", "peer's", "ratio", "target")
 
 
 def table(rows, columns=tuple(FULL)):
-    """Markdown table."""
+    """Return a Markdown table."""
     lines = [columns, ["---"] * len(columns)]
     lines += [[FULL[column](row) for column in columns] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def machine():
-    """The machine and the versions, in a line."""
+    """Return a description of the machine and the versions."""
     blas = {
         f"{info['internal_api']} {info['version']}"
         for info in threadpool_info()
@@ -90,7 +90,7 @@ def machine():
     return ", ".join(
         [
             _processor(),
-            f"{most_threads()} cores",
+            f"{max_threads()} cores",
             f"instructions {simd_level()}",
             f"Python {platform.python_version()}",
             *packages,
@@ -110,7 +110,7 @@ def write(folder, where, rows, growth):
         parts += [
             f"With {most} threads:",
             table([row for row in rows if row.n_threads == most], SHORT),
-            "All figures:",
+            "All results:",
             table(rows),
         ]
     if growth:
@@ -125,7 +125,7 @@ def write(folder, where, rows, growth):
 
 
 def growth_table(growth):
-    """Markdown table of times and exponents per stage."""
+    """Return a Markdown table of times and exponents per stage."""
     sizes = [str(n) for n in growth[0]["n"]]
     lines = [["stage", *(f"n={n}" for n in sizes), "p"], ["---"] * (len(sizes) + 2)]
     for stage in growth:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""BlockCDSK: places and number of landmarks, normalization, nearest, scales, votes.
+"""BlockCDSK: landmarks, normalization, nearest landmarks, scales and votes.
 
     python -m benchmarks.studies.blocks DATA [--large [--rows 10000]] [--times 1]
         [--per-landmark 20] [--seed 0] [--only WORD ...] [--variants NAME ...]
-        [--rivals]
+        [--baselines]
 
-Every variant differs from the default in one thing. Sets are those of the folder DATA
-(sets.py) with at least 2000 points, some that are drawn here, --times as many points of
-them, and with --large parts of COIL-100 and MNIST. Choices are made on half 0 of the
-sets, by a hash of the name; half 1 tells what they are worth. One line per set and
-variant, then means of NMI, ARI and processor time.
+Every variant differs from the default in one respect. The data sets are those of the
+folder DATA (sets.py) with at least 2000 points, generated ones with --times as many
+points, and with --large parts of COIL-100 and MNIST. The sets are divided in halves by
+a hash of the name: variants are selected on half 0 and tested on half 1. Prints one
+line per set and variant, then means of NMI, ARI and processor time.
 """
 
 import argparse
@@ -57,15 +57,15 @@ class Cosine(candidates.LandmarkKernel):
         return self.diagonal
 
 
-class Masses(Cosine):
-    """W_ij / (d_i d_j)^power, d the row sums: what the landmarks have of the rows."""
+class Degrees(Cosine):
+    """W_ij / (d_i d_j)^power, d the row sums of W (weights of the rows)."""
 
     def sizes(self, gram):
         sums = np.asarray(gram.sum(axis=1), dtype=float)
         return sums / sums.mean()
 
 
-class HalfMasses(Masses):
+class HalfDegrees(Degrees):
     power = 0.25
 
 
@@ -73,8 +73,8 @@ class HalfCosine(Cosine):
     power = 0.25
 
 
-class WithoutLoops(candidates.LandmarkKernel):
-    """Z'Z whose diagonal is no similarity."""
+class ZeroDiagonal(candidates.LandmarkKernel):
+    """Z'Z with a zero diagonal."""
 
     def __init__(self, *how):
         super().__init__(*how)
@@ -82,7 +82,7 @@ class WithoutLoops(candidates.LandmarkKernel):
 
 
 class Weighted(candidates.LandmarkVotes):
-    """Votes times the weights of the landmarks."""
+    """Votes multiplied by the weights of the landmarks."""
 
     def log_votes(self, X, n_threads=1):
         near = self.landmarks.nearest
@@ -104,11 +104,11 @@ def weighted_votes(graph, labels, weights, n_clusters):
 
 
 class AllRows(passes.ThreadPasses):
-    """k-means on all rows in random order; the representation is that of the sample."""
+    """Landmarks by k-means of all rows; the representation is that of the sample."""
 
     def fit_landmarks(self, sample, options, rng):
         n_threads = self._n_threads
-        # two landmarks, which are not used
+        # the representation only: the two landmarks are ignored
         two = replace(options, n_landmarks=2, method="uniform")
         representation, _ = landmarks.fit_landmarks(sample.points, two, rng, n_threads)
         parts, n_features = self._open()
@@ -124,8 +124,9 @@ class AllRows(passes.ThreadPasses):
 def scalable(points, copies, m, rng, n_threads):
     """Return the indices of m seeds by k-means|| (Bahmani et al., 2012).
 
-    Every row is drawn independently, in five rounds, by D^2. Of the some 2 m that are
-    drawn, k-means++ selects m, weighted by the rows that are nearest to each.
+    Every row is drawn independently with probability proportional to D^2, in five
+    rounds. Of the about 2 m rows drawn, k-means++ selects m, weighted by the number of
+    rows nearest to each.
     """
     n, seen, rounds = len(points), 0, 0
     drawn = rng.choice(n, 1, p=copies / copies.sum())
@@ -167,17 +168,17 @@ def kernel(kind):
 ALL_ROWS = (mock.patch.object(estimator, "ThreadPasses", AllRows),)
 SCALABLE = (mock.patch.object(landmarks, "_draw_seeds", scalable),)
 
-# name -> what is replaced, parameters as a function of the default n_landmarks
+# name -> patches, and parameters as a function of the default n_landmarks
 VARIANTS = {
     "default": ((), None),
     "all rows": (ALL_ROWS, None),
     "scalable k-means++": (SCALABLE, None),
     "scalable k-means++, all rows": (ALL_ROWS + SCALABLE, None),
     "cosine": (kernel(Cosine), None),
-    "no loops": (kernel(WithoutLoops), None),
+    "zero diagonal": (kernel(ZeroDiagonal), None),
     "half cosine": (kernel(HalfCosine), None),
-    "multiplicity": (kernel(Masses), None),
-    "half multiplicity": (kernel(HalfMasses), None),
+    "multiplicity": (kernel(Degrees), None),
+    "half multiplicity": (kernel(HalfDegrees), None),
     "uniform centers": ((mock.patch.object(landmarks, "_SEEDING_ROUNDS", 1),), None),
     "10 rounds": ((mock.patch.object(landmarks, "_SEEDING_ROUNDS", 10),), None),
     "sample of 3 m": ((), lambda m: {"sample_size": 3 * m}),
@@ -193,7 +194,7 @@ VARIANTS = {
         None,
     ),
     "uniform landmarks": ((), lambda m: {"landmarks": "uniform"}),
-    "no rounds": ((), lambda m: {"max_iter": 0}),
+    "no iterations": ((), lambda m: {"max_iter": 0}),
     "m / 4": ((), lambda m: {"n_landmarks": m // 4}),
     "m / 2": ((), lambda m: {"n_landmarks": m // 2}),
     "2 m": ((), lambda m: {"n_landmarks": 2 * m}),
@@ -201,7 +202,7 @@ VARIANTS = {
 
 
 def rare(n, seed, share=0.001):
-    """Twenty clusters in 8 dimensions, one of them rare, and 5 % of noise."""
+    """Return twenty clusters in 8 dimensions, one of them rare, and 5 % of noise."""
     rng = np.random.default_rng(seed)
     centers = np.append(rng.uniform(-10, 10, (20, 8)), np.zeros((1, 8)), axis=0)
     sizes = np.append(np.full(19, (0.95 - share) / 19), [share, 0.05])
@@ -234,7 +235,7 @@ def all_sets(folder, seed, large, rows, times):
             yield name, X, y, counted
     for name in ("coil100", "mnist") if large else ():
         path = Path(folder, f"{name}.npz")
-        X, y = sets.of_archive(path, 10**6)
+        X, y = sets.read_archive(path, 10**6)
         part = np.random.RandomState(seed).permutation(len(X))[:rows]
         yield name, X[part], y[part], np.ones(len(part), bool)
 
@@ -253,7 +254,7 @@ def fit(X, c, seed, variant, per_landmark=None):
         return model.fit(X).labels_
 
 
-def rival(X, c, seed, name):
+def fit_baseline(X, c, seed, name):
     if name == "k-means":
         return MiniBatchKMeans(c, random_state=seed, n_init=3).fit_predict(X)
     rows = np.random.RandomState(seed).permutation(len(X))[:5000]
@@ -265,16 +266,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--rows", type=int, default=10_000, help="of the large sets")
-    parser.add_argument("--times", type=int, default=1, help="of points drawn")
-    parser.add_argument("--per-landmark", type=int, help="rows; by default 2 or more")
+    parser.add_argument("--rows", type=int, default=10_000, help="rows of large sets")
+    parser.add_argument("--times", type=int, default=1, help="factor of generated rows")
+    parser.add_argument("--per-landmark", type=int, help="rows (default: 2 or more)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="*", help="sets whose names begin so")
+    parser.add_argument("--only", nargs="*", help="prefixes of names of sets")
     parser.add_argument("--variants", nargs="*", default=list(VARIANTS))
-    parser.add_argument("--rivals", action="store_true")
+    parser.add_argument("--baselines", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    rivals = ["sample + predict", "k-means"] if arguments.rivals else []
+    baselines = ["sample + predict", "k-means"] if arguments.baselines else []
     found = defaultdict(list)
     for name, X, y, counted in all_sets(
         arguments.folder,
@@ -287,10 +288,10 @@ def main():
             continue
         half = zlib.crc32(name.encode()) % 2
         c = len(np.unique(y[counted]))
-        for variant in [*arguments.variants, *rivals]:
+        for variant in [*arguments.variants, *baselines]:
             begun = time.process_time()
-            if variant in rivals:
-                labels = rival(X, c, arguments.seed, variant)
+            if variant in baselines:
+                labels = fit_baseline(X, c, arguments.seed, variant)
             else:
                 labels = fit(X, c, arguments.seed, variant, arguments.per_landmark)
             seconds = time.process_time() - begun
@@ -301,7 +302,7 @@ def main():
                 flush=True,
             )
     print("\n| variant | half 0 | half 1 |\n| --- | --- | --- |")
-    for variant in [*arguments.variants, *rivals]:
+    for variant in [*arguments.variants, *baselines]:
         cells = [_mean(found[variant, half]) for half in (0, 1)]
         print(f"| {variant} | {' | '.join(cells)} |")
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processor time of builds of the package, in turn: is one slower than the first?
+"""Compare the processor time of several builds of the package.
 
 usage: python -m benchmarks.studies.builds FOLDER ... [--rounds N] [--only NAME ...]
 
-A folder is what ``pip install --no-deps --target FOLDER WHEEL`` makes; a second copy of
-the first shows what differs by chance. Figures of asv, calls so small that only the way
-in and out counts, and the import. Every round runs each build in a process of its own,
-on one thread; the best of all rounds counts, because whatever else the machine does can
-only add to a time. docs/notes/2026-11-17-wheels.md.
+Each FOLDER is created by ``pip install --no-deps --target FOLDER WHEEL``; a second copy
+of the first shows differences by chance. Measures asv benchmarks, calls of so few
+points that overhead dominates, and the import. Every round runs each build in its own
+process, on one thread. The best time of all rounds counts, because other processes can
+only increase it. See docs/notes/2026-11-17-wheels.md.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-# What is shown: module and class of benchmarks/asv/stages, method, parameters.
+# name -> module, class and method in benchmarks/asv/stages, parameters
 STAGES = {
     "Gram, 2000 x 50": ("kernel.GaussianGram.time_gram", (2000, 50, "float64", 1)),
     "product, 2000 x 28": ("kernel.Product.time_product", (2000, 28, "float64", 1)),
@@ -32,11 +32,11 @@ STAGES = {
     "fit, 3000": ("estimator.Fit.time_fit", (3000, "float64", 1)),
     "predict, 5000": ("estimator.Predict.time_predict", (1000, "float64", 1)),
 }
-_SECONDS = 1.0  # for the repetitions of a figure in a round
+_SECONDS = 1.0  # time for the repetitions of one measurement in a round
 
 
 def best(function):
-    """Least processor time of some calls, of many together where one is short."""
+    """Return the smallest processor time of a call; short calls run in a loop."""
     together, least, began = 1, float("inf"), time.perf_counter()
     while time.perf_counter() - began < _SECONDS:
         start = time.process_time()
@@ -51,7 +51,7 @@ def best(function):
 
 
 def calls():
-    """The same for single calls."""
+    """Return the times of calls of few points."""
     import numpy as np
 
     import cdsk
@@ -74,7 +74,7 @@ def calls():
 
 
 def stages():
-    """{name: what makes a stage of asv ready and returns the call to measure}."""
+    """Return {name: function that sets up a stage and returns the call to measure}."""
 
     def ready(place, parameters):
         module, kind, method = place.split(".")
@@ -86,7 +86,7 @@ def stages():
 
 
 def figures(only):
-    """Seconds of everything, or of what is named, in this process."""
+    """Return the seconds of all measurements, or of those in ``only``."""
     import_module("cdsk._cdsk")
     found = {"import of CDSK": time.process_time()}
     for name, ready in (stages() | calls()).items():
@@ -95,7 +95,7 @@ def figures(only):
     return found
 
 
-def of_build(folder, only):
+def measure_build(folder, only):
     command = [sys.executable, "-m", __spec__.name, "--here", "--only", *only]
     environment = os.environ | {
         "PYTHONPATH": str(Path(folder).resolve()),
@@ -124,7 +124,7 @@ def main():
         print(json.dumps(figures(options.only)))
         return
     rounds = [
-        [of_build(folder, options.only) for folder in options.folders]
+        [measure_build(folder, options.only) for folder in options.folders]
         for _ in range(options.rounds)
     ]
     heads = ["processor time", *(Path(folder).name for folder in options.folders)]

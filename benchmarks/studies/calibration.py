@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Are probabilities what they say, and places of new points where they should be?
+"""Calibration of the probabilities, and accuracy of the embedding of new points.
 
 usage: python -m benchmarks.studies.calibration DATA [--cap 1000]
 
-DATA is a folder as sets.py describes it. In ten bins of equal numbers of points the
-mean of the largest probability is compared with the share of points whose vote agrees
-with their label: mean difference / largest difference. Votes are those of the other
-points in the kernel of the fit, as shares and calibrated by themselves; and those that
-``predict_proba`` counts for a new point, without the point itself, under the same
-calibration. Last, how far points that are all but equal to those of the fit are placed
-from these: median / largest distance on the unit sphere.
+DATA is a folder as described in sets.py. In ten bins of equally many points, the mean
+of the largest probability is compared with the fraction of points whose vote agrees
+with their label: mean difference / largest difference. There are three kinds of votes:
+those of the other points in the kernel of the fit, as plain shares and calibrated; and
+those of ``predict_proba`` without the point itself, with the same calibration. The last
+column is the distance on the unit sphere between training points and almost equal new
+points in the embedding: median / largest.
 """
 
 import argparse
@@ -25,7 +25,7 @@ BINS, FEWEST = 10, 100
 
 
 def gaps(p, clusters):
-    """Mean and largest difference of probability and agreement over the bins."""
+    """Return the mean and the largest difference of probability and agreement."""
     largest, agrees = p.max(axis=1), np.argmax(p, axis=1) == clusters
     bins = np.array_split(np.argsort(largest, kind="stable"), BINS)
     found = [abs(largest[rows].mean() - agrees[rows].mean()) for rows in bins]
@@ -33,16 +33,16 @@ def gaps(p, clusters):
 
 
 def votes_of_others(model):
-    """Log votes of the rule for new points, for the points of the fit, but their own.
+    """Return the log votes of ``predict`` for training points, without their own votes.
 
-    Of the nearest points that carry weight, the point itself not counted.
+    The nearest points with positive weight vote, except for the point itself.
     """
     votes = model._predictor.votes
     X, n = votes.neighbors.X, votes.neighbors.X.shape[0]
     k = min(votes.neighbors.k, len(votes.support) - 1)
     distances, indices = votes.index.kneighbors(X, k + 1)
     own = votes.support[indices] == np.arange(n)[:, np.newaxis]
-    own[~own.any(axis=1), -1] = True  # without weight: the farthest is too many
+    own[~own.any(axis=1), -1] = True  # a point without weight: drop the farthest vote
     indices, distances = (a[~own].reshape(n, k) for a in (indices, distances))
     bandwidth = votes.factor * votes.neighbors.scales[:, np.newaxis]
     exponents = votes.log_weights[indices] - distances**2 / (
@@ -56,7 +56,7 @@ def votes_of_others(model):
 
 
 def measure(X, n_clusters):
-    """The four pairs of figures, (4, 2)."""
+    """Return the four pairs of numbers, (4, 2)."""
     X = np.unique(X, axis=0)
     model = CDSK(n_clusters, random_state=0).fit(X)
     left_out = model._predictor.left_out
@@ -75,14 +75,14 @@ def measure(X, n_clusters):
 
 
 def main():
-    """Print a line for every set, then the means and the worst."""
+    """Print a line for every set, then the means and the maxima."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data")
     parser.add_argument("--cap", type=int, default=1000)
     parser.add_argument("--fewest", type=int, default=FEWEST, help="points of a set")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    columns = "shares", "calibrated", "new points", "places"
+    columns = "shares", "calibrated", "new points", "embedding"
     print(f"{'':32}" + "".join(f"{name:>16}" for name in columns))
 
     def line(name, figures):

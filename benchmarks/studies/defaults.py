@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The study behind the defaults: every rule tried, its mean score, what was chosen.
+"""The study behind the defaults: mean scores of all rules that were tried.
 
 usage: python -m benchmarks.studies.defaults DATA [--cap 800] [--out docs/results]
            [--only rules kernels scales weights noise labels representation peers]
 
-DATA is a folder as in sets.py. Besides it, sets that are made here or come with
-scikit-learn are scored under the name "other": nothing was tuned on them alone. Labels
-are used for scores only. An hour on one core.
+DATA is a folder as in sets.py. Generated data sets and those of scikit-learn are scored
+separately, as "other": nothing was tuned on them alone. Labels are used for scores
+only. Takes an hour on one core.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def _others():
 
 
 def noisy(rng, seed, share=0.1):
-    """Clusters among some share of uniform noise, which has the label -1."""
+    """Yield clusters with a fraction ``share`` of uniform noise, labeled -1."""
     size = round(540 * share / (1.0 - share))
     for name, (X, y) in (
         ("noisy blobs", datasets.make_blobs(540, centers=5, cluster_std=0.5,
@@ -116,7 +116,7 @@ def noisy(rng, seed, share=0.1):
 
 
 def fit(kernel, n_clusters, lam, max_iter=20):
-    """Partition, fit and time of one kernel."""
+    """Return the partition, the fit and the time of one kernel."""
     began = time.perf_counter()
     rng = np.random.RandomState(0)
     settings = AlternationSettings(n_clusters=n_clusters, lam=lam, max_iter=max_iter)
@@ -129,19 +129,19 @@ def fit(kernel, n_clusters, lam, max_iter=20):
 
 
 def represent(X, n_clusters):
-    """The representation that the default takes."""
+    """Return the default ``Representation`` of X."""
     rng = np.random.RandomState(0)
     return select_representation(X, "auto", n_clusters, rng=rng, n_threads=1)
 
 
 def graph_of(X, n_clusters, k):
-    """Neighbor graph of the representation that the default takes."""
+    """Return the neighbor graph of X in its default representation."""
     X = represent(X, n_clusters).transform(X)
     return NeighborGraph(Neighbors(X, k, robust=True))
 
 
 class Table:
-    """Scores by row name and set, printed as means: of all sets, and of each group.
+    """Scores by row and data set, printed as means of all sets and of each group.
 
     Rows named "section: row" are printed in sections.
     """
@@ -192,7 +192,7 @@ def _by_group(rows):
 
 
 def _markdown(lines):
-    """A table; the first line is its head."""
+    """Return a table; the first line is its header."""
     rule = ["---"] * len(lines[0])
     return "\n".join(
         f"| {' | '.join(cells)} |" for cells in [lines[0], rule, *lines[1:]]
@@ -211,7 +211,7 @@ def _means(pairs):
 
 
 def rules(options):
-    """Which kernel, and which of several partitions."""
+    """Compare kernels, and rules that select one of several partitions."""
     table = Table(f"Kernels and rules, lam = 0.2, at most {options.cap} points")
     for group, _, X, y, counted, c in problems(options):
         partitions, extras, cost = {}, {}, {}
@@ -294,7 +294,7 @@ def rules(options):
 
 
 def stability(X, n_clusters, partitions):
-    """Agreement of each default kernel's partition with that of 80 % of the points."""
+    """Return the agreement of each partition with that of 80 % of the points."""
     began = time.perf_counter()
     part = np.sort(np.random.RandomState(0).permutation(len(X))[: int(0.8 * len(X))])
     if n_clusters > len(part):
@@ -308,14 +308,14 @@ def stability(X, n_clusters, partitions):
 
 
 def consensus(partitions, n_clusters):
-    """Spectral clustering of how often two points share a cluster."""
+    """Return the spectral clustering of the co-membership matrix of all partitions."""
     together = np.mean([np.equal.outer(p, p) for p in partitions], axis=0)
     model = SpectralClustering(n_clusters, affinity="precomputed", random_state=0)
     return model.fit_predict(together)
 
 
 def weights(options):
-    """Learned against uniform weights with the default kernels and rule."""
+    """Compare learned and uniform weights, with the default kernels and rule."""
     table = Table("Weights, default kernels and rule")
     for group, _, X, y, counted, c in problems(options):
         for name, parameters in (
@@ -332,14 +332,14 @@ def weights(options):
         began = time.perf_counter()
         found = by_hard_membership(X, c, 0.2)
         table.add(
-            "lam = 0.2, hard co-membership, two rounds", group,
+            "lam = 0.2, hard co-membership, two iterations", group,
             sets.scores(y, found, counted), time.perf_counter() - began,
         )  # fmt: skip
     return table
 
 
 def densities(X, lam):
-    """Weights by the inverse of each point's scale, none above the largest allowed."""
+    """Return weights proportional to the inverse scales, clipped to the bound."""
     weights = 1.0 / Neighbors(X, robust=True).scales
     most = 1.0 / (len(X) * lam)
     weights /= weights.sum()
@@ -351,7 +351,7 @@ def densities(X, lam):
 
 
 def by_hard_membership(X, n_clusters, lam):
-    """The default kernels and rule with clusters in place of the embedding's rows."""
+    """Return the default labels with cluster indicators in place of the embedding."""
     graph, partitions = graph_of(X, n_clusters, 20), []
     for scale in SCALES[2:]:
         rng = np.random.RandomState(0)
@@ -370,7 +370,7 @@ def by_hard_membership(X, n_clusters, lam):
 
 
 def kernels(options):
-    """Learned against uniform weights at every scale, without a choice among them."""
+    """Compare learned and uniform weights at single scales."""
     table = Table("Weights at single scales, 20 neighbors, lam = 0.2")
     for group, _, X, y, counted, c in problems(options):
         graph = graph_of(X, c, 20)
@@ -386,7 +386,7 @@ def kernels(options):
 
 
 def scales(options):
-    """Where the scales of outliers are kept down to."""
+    """Compare upper limits of the scales."""
     table = Table("Largest scale, default kernels and rule")
     caps = {
         "none": (0.75, np.inf),
@@ -406,7 +406,7 @@ def scales(options):
 
 
 def labels(options):
-    """Ways from the embedding to labels."""
+    """Compare methods that assign labels in the embedding."""
     table = Table("Labels")
     for group, _, X, y, counted, c in problems(options):
         for method in LABEL_METHODS:
@@ -416,7 +416,7 @@ def labels(options):
 
 
 def representation(options):
-    """Every view of every set that has one to choose, and the choice."""
+    """Compare the views of every set with several views, and the selected one."""
     table = Table("Representation")
     lines = [["set", *map(_short, VIEWS), "chosen"]]
     for group, name, X, y, counted, c in problems(options):
@@ -440,10 +440,10 @@ def _short(view):
 
 
 def peers(options):
-    """What a user would take instead, each with its own defaults.
+    """Compare with other estimators, each with its own defaults.
 
-    But for the Gaussian of SpectralClustering, whose bandwidth is 1 in any unit: 0.534
-    NMI on the first 54 of the sets, in 15 minutes of 20.
+    SpectralClustering with a Gaussian is left out: its bandwidth is 1 in any unit. It
+    has NMI 0.534 on the first 54 sets, and takes 15 of 20 minutes.
     """
     table = Table("Peers")
     methods = {
@@ -462,7 +462,7 @@ def peers(options):
 
         methods["Genie"] = lambda c: Genie(n_clusters=c)
     except ImportError:
-        print("genieclust is not installed: no line for Genie")
+        print("genieclust is not installed: there is no line for Genie.")
     for group, _, X, y, counted, c in problems(options):
         for name, make in methods.items():
             began = time.perf_counter()
@@ -473,9 +473,9 @@ def peers(options):
 
 
 def noise(options):
-    """Learned and uniform weights and peers where there is noise.
+    """Compare learned and uniform weights and peers on data with noise.
 
-    ARI of the points that are none.
+    The scores are the ARI of the points that are not noise.
     """
     methods = {
         "CDSK": lambda c: CDSK(c, random_state=0, n_threads=1),
@@ -530,7 +530,7 @@ def main():
     options = parser.parse_args()
     if not any(True for _ in sets.load(options.data, 2)):
         parser.error(f"no data sets in {options.data}; see benchmarks/studies/sets.py")
-    # by SpectralClustering, on many sets: its scores tell it
+    # by SpectralClustering, on many sets
     warnings.filterwarnings("ignore", "Graph is not fully connected")
     for name in options.only:
         with threadpool_limits(1):

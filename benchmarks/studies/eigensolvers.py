@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Solvers of the spectral step side by side: time, residual, eigenvalues missed.
+"""Compare eigensolvers of the spectral step: time, residual, missed eigenvalues.
 
 usage: python -m benchmarks.studies.eigensolvers DATA [--cap 800]
 
-DATA is a folder as in sets.py. Uniform weights, no start known. Times are of the
-processor, on one thread, and of the eigenpairs alone: components, which all solvers are
-told, and the order of the band, which all kernels of a graph share, are found before.
-``lobpcg`` is SciPy's, called as a user would. Prints the tables of
-docs/notes/2026-11-17-eigensolvers.md. Ten minutes.
+DATA is a folder as in sets.py. Weights are uniform, and the start is random. Times are
+processor times on one thread, of the eigenpairs alone. The components, which all
+solvers get, and the band ordering, which all kernels of a graph share, are computed
+before. ``lobpcg`` is SciPy's, called as a user would. Prints the tables of
+docs/notes/2026-11-17-eigensolvers.md in ten minutes.
 """
 
 import argparse
@@ -41,7 +41,7 @@ REPEATS = 20
 
 
 def ours(solver):
-    """One of cdsk's own, whatever the size of the problem."""
+    """Return one of cdsk's solvers, without its limits on the size of the problem."""
 
     def solve(similarity, known, k):
         rng = np.random.RandomState(0)
@@ -105,7 +105,7 @@ DENSE = {"LAPACK, dense": ours("dense")}
 
 @dataclass
 class Outcome:
-    """What a solver did; ``values`` are those of the components and its own."""
+    """Result of a solver; ``values`` include those of the components."""
 
     seconds: float
     residual: float
@@ -121,7 +121,7 @@ def similarity_of(kernel):
 
 
 def outcome(solve, similarity, n_clusters, repeats=1):
-    """The ``Outcome`` of a solver, None if the components are all that is asked for."""
+    """Return the ``Outcome`` of a solver, None if the components are sufficient."""
     known, _ = _component_vectors(similarity, n_clusters)
     k = n_clusters - len(known)
     if not k:
@@ -144,7 +144,7 @@ def exact_values(similarity, n_clusters):
 
 
 def missed(exact, found):
-    """How many of the exact eigenvalues have no partner among those found."""
+    """Return the number of exact eigenvalues without a match among those found."""
     found, count = list(found), 0
     for value in exact:
         while found and found[0] > value + eigen.TOLERANCE:
@@ -167,7 +167,7 @@ def markdown(title, head, lines):
 
 
 def graphs(options):
-    """Neighbor graphs of all sets; sums over them."""
+    """Compare solvers on the neighbor graphs of all sets, by sums over the sets."""
     solvers = BANDED | PRODUCTS | DENSE
     found = {name: {factor: [] for factor in SETS_FACTORS} for name in solvers}
     for name, X, y, counted in sets.load(options.data, options.cap):
@@ -203,12 +203,12 @@ def graphs(options):
 
 
 def images(options):
-    """MNIST, a line for each factor; banded factors whatever they cost."""
+    """Compare solvers on MNIST, with banded factors at any cost."""
     path = Path(options.data, "mnist.npz")
     if not path.is_file():
-        print("\nno mnist.npz in the folder: no table of it")
+        print("\nThere is no mnist.npz in the folder, so no table of it.")
         return
-    X, y = sets.of_archive(path, IMAGES)
+    X, y = sets.read_archive(path, IMAGES)
     c = len(np.unique(y))
     graph = graph_of(X, c, N_NEIGHBORS)
     solvers = {"`eigsh` on banded factors": factorized_at_any_cost} | PRODUCTS
@@ -216,7 +216,7 @@ def images(options):
     for factor in FACTORS:
         similarity = similarity_of(graph.kernel(factor * graph.neighbors.scales, 1))
         results = [outcome(solve, similarity, c) for solve in solvers.values()]
-        # Ritz values are never above those they stand for
+        # Ritz values never exceed the eigenvalues they approximate
         best = np.max([r.values for r in results], axis=0)
         cells = [cell(r, missed(best, r.values)) for r in results]
         lines.append([f"{factor:.2g}", f"{1 - best[-1]:.1e}", *cells])
@@ -235,7 +235,7 @@ def cell(result, count):
 
 
 def dense(options):
-    """A kernel in memory."""
+    """Compare solvers on a dense kernel."""
     similarity = similarity_of(data.kernel(data.blobs(DENSE_POINTS)[0], 1))
     exact = exact_values(similarity, data.CLUSTERS)
     lines = []
@@ -264,7 +264,7 @@ def small(n):
 
 
 def sizes(options):
-    """Up to which size LAPACK is the quickest: behind DENSE_SIZE."""
+    """Find the size up to which LAPACK is fastest (DENSE_SIZE)."""
     head, lines = ["n"], []
     for n in SIZES:
         lines.append([str(n)])
@@ -273,7 +273,7 @@ def sizes(options):
                 head += [f"{name}: {solver}", "LAPACK"]
             for way in (solver, "dense"):
                 results = [outcome(ours(way), s, c, REPEATS) for s in similarities]
-                # None where there is nothing to solve
+                # None if there is nothing to solve
                 seconds = np.mean([r.seconds for r in results if r])
                 lines[-1].append(f"{1e3 * seconds:.2f}")
     markdown(
@@ -293,7 +293,7 @@ def main():
     options = parser.parse_args()
     if not any(True for _ in sets.load(options.data, 2)):
         parser.error(f"no data sets in {options.data}; see benchmarks/studies/sets.py")
-    # what lobpcg does not resolve is counted
+    # unresolved eigenvalues of lobpcg are counted in the tables
     warnings.filterwarnings("ignore", "Exited")
     with threadpool_limits(1):
         for study in (sizes, dense, graphs, images):

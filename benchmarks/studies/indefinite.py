@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Indefinite kernels: |K| in the weight step against K itself, and against a shift.
+"""Indefinite kernels: compare |K|, K itself and a shifted K in the weight step.
 
 usage: python -m benchmarks.studies.indefinite DATA [--cap 600] [--out docs/results]
 
-For every set and kernel, four ways to cluster with lam = 0.3: uniform weights; K as it
-is (psd=True); the split K = K+ - K- (psd=False); K with minus its smallest eigenvalue
-added to the diagonal (psd=True). Labels are used for scores only.
+Compares four fits with lam = 0.3 for every set and kernel: uniform weights; K as it is
+(psd=True); the split K = K+ - K- (psd=False); K minus its smallest eigenvalue on the
+diagonal (psd=True). Labels are used for scores only.
 """
 
 import argparse

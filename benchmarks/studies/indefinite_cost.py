@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What it costs to test a similarity for definiteness and to split it, one thread.
+"""Cost of the definiteness test and of the split of a similarity, on one thread.
 
 usage: python -m benchmarks.studies.indefinite_cost [N ...]
 
-Three kernels of N points: locally scaled, factors 0.5 (few negative eigenvalues, close
-to 0) and 1 (a third of the spectrum), and a Gaussian plus bipartite graphs (few, far
-from 0). Seconds of processor time of the Cholesky test, of the block method on its own,
-and of LAPACK.
+Three kernels of N points: locally scaled with factor 0.5 (few negative eigenvalues,
+close to 0) and 1 (a third of the spectrum), and a Gaussian plus bipartite graphs (few,
+far from 0). Prints the processor time in seconds of the Cholesky test, of the block
+method, and of LAPACK.
 """
 
 import sys

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Criteria for lam: what each chooses without labels, and what that scores.
+"""Criteria for lam: the value that each selects without labels, and its scores.
 
 usage: python -m benchmarks.studies.lam DATA [--cap 600] [--bandwidth neighbor]
            [--seeds 1] [--step 1] [--out docs/results]
 
-Every value of the grid (every STEPth) is fitted to the whole set, scored by labels;
-each criterion chooses one from its sample, without labels.
+Every value of the grid (every STEPth) is fitted to the whole set and scored with the
+labels. Each criterion selects one value on its sample, without labels.
 """
 
 import argparse

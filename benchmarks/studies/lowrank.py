@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Error of the kernel of low rank beside that of scikit-learn's Nystroem.
+"""Error of the low-rank kernel, compared with scikit-learn's Nystroem.
 
 usage: python -m benchmarks.studies.lowrank DATA [--cap 2000] [--rank 100] [--seeds 5]
 
@@ -24,17 +24,17 @@ SAMPLE = 500
 
 
 def errors(F, K, sample):
-    """Relative errors of F'F, whose rest is semi-definite, and of a part K of it."""
+    """Return the relative errors of F'F: trace norm, and Frobenius norm of a sample."""
     part = F[:, sample].T @ F[:, sample]
     return (
-        # where both are rounding, either sign
+        # if both are rounding errors, the sign is arbitrary
         abs(1.0 - np.sum(np.square(F)) / F.shape[1]),
         np.linalg.norm(K - part) / np.linalg.norm(K),
     )
 
 
 def compared(X, bandwidth, rank, seeds):
-    """Mean errors (2, 2): of ours and of Nystroem, trace and Frobenius norm."""
+    """Return mean errors (2, 2): ours and Nystroem, trace and Frobenius norm."""
     sample = np.random.RandomState(0).permutation(len(X))[:SAMPLE]
     K = gaussian_gram(X[sample], bandwidth)
     found = []

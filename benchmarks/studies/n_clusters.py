@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How often the number of clusters is found: suggest_n_clusters and its rivals.
+"""How often suggest_n_clusters and other rules find the number of clusters.
 
 usage: python -m benchmarks.studies.n_clusters DATA [--cap 800] [--out docs/results]
 
-DATA is a folder as sets.py describes it. The rule was designed on its images, on
-ionosphere and on the batteries fcps, graves and wut ("design"); tables t_* and the
-battery deric came later ("later"), sets of scikit-learn follow ("fresh"). Labels are
-used for scores only. Rules based on k-means, and HDBSCAN, see the first 50 principal
-components where there are more features. Then several hundred rules that give the
-agreement of the scales a say: those best on one half of the folder, scored on the
-other. Then rules for the view in which few features are counted, on these sets, on
-tables in their own units and on blobs in several units. Writes count.csv (every set)
-and prints the tables; count.md, which has them with what they mean, is written by hand.
+DATA is a folder as described in sets.py. The rule was designed on its images, on
+ionosphere and on the batteries fcps, graves and wut ("design"). The tables t_* and the
+battery deric were added later ("later"), and the sets of scikit-learn last ("fresh").
+Labels are used for scores only. Rules based on k-means, and HDBSCAN, use the first 50
+principal components if there are more features.
+
+The second part scores several hundred rules that use the agreement between scales: the
+best ones on one half of the folder are tested on the other. The third part compares
+rules for the view in which clusters of few features are counted, on these sets, on
+tables in their own units and on blobs in several units.
+
+Writes count.csv (every set) and prints the tables. count.md, which discusses them, is
+written by hand.
 """
 
 import argparse
@@ -41,11 +45,11 @@ from cdsk._model_selection import (
 from cdsk._preprocessing import Points
 
 CANDIDATES = np.arange(2, 20)
-# 2 to 1/8 of the distance to the 7th neighbor; parts of them by their numbers
+# 2 to 1/8 times the distance to the 7th neighbor, and subsets by their indices
 FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(-2, 7))
 SCALES = {
-    "1 to 0.5": [2, 3, 4],  # of suggest_n_clusters
-    "0.7 to 1/8": [3, 4, 5, 6, 7, 8],  # of a fit
+    "1 to 0.5": [2, 3, 4],  # in suggest_n_clusters
+    "0.7 to 1/8": [3, 4, 5, 6, 7, 8],  # in a fit
     "2 to 0.5": [0, 1, 2, 3, 4],
     "1 to 0.25": [2, 3, 4, 5, 6],
     "1.4 to 0.5": [1, 2, 3, 4],
@@ -96,11 +100,11 @@ class Curves:
         self.balance = np.array([choice.balance for choice in choices])
 
     def gap(self, scales):
-        """Mean gap of every candidate."""
+        """Return the mean gap of every candidate."""
         return self.gaps[SCALES[scales]].mean(axis=0)
 
     def agreement(self, scales, balance=0.0, power=1):
-        """Mean over pairs of (b_i b_j)^balance ARI_ij^power."""
+        """Return the mean over pairs of (b_i b_j)^balance ARI_ij^power."""
         first, second = np.transpose(list(itertools.combinations(SCALES[scales], 2)))
         index = np.maximum(self.indices[:, first, second], 0.0)
         both = self.balance[:, first] * self.balance[:, second]
@@ -108,13 +112,13 @@ class Curves:
 
 
 def variants():
-    """Names and score functions of rules in which the agreement has a say."""
+    """Yield names and score functions of rules that use the agreement."""
 
     def excess(agreement):
-        """By how much it is larger than that of one more cluster."""
+        """Return how much it exceeds that of one more cluster."""
         return agreement - np.append(agreement[1:], agreement[-1])
 
-    # of gap g and agreement a, with a constant k
+    # functions of the gap g, the agreement a and a constant k
     forms = {
         "g a^k": ((1, 2, 4), lambda g, a, k: g * a**k),
         "g + k a": ((0.5, 1, 2, 4), lambda g, a, k: g + k * a),
@@ -153,14 +157,15 @@ def variants():
 
 
 def best(score):
-    """The candidate with the largest score, the larger of equal ones."""
+    """Return the candidate with the largest score; ties go to the larger one."""
     return int(CANDIDATES[len(score) - 1 - np.argmax(score[::-1])])
 
 
 def by_curves(curves):
-    """By our score, it times the agreement of the six kernels, that alone, plain gap.
+    """Return the numbers selected by the rules that use the curves.
 
-    The plain gap is that of the middle scale.
+    These are our score, its products with the agreement of the six kernels, that
+    agreement alone, and the plain gap of the middle scale.
     """
     ours, balanced = curves.gap(OURS), curves.agreement(SIX, 1.0)
     plain = -np.diff(curves.eigenvalues[3])[CANDIDATES - 1]
@@ -169,7 +174,7 @@ def by_curves(curves):
 
 
 def by_k_means(X):
-    """Largest silhouette and Calinski-Harabasz index of the partitions of k-means."""
+    """Return the numbers by silhouette and Calinski-Harabasz index of k-means."""
     partitions = [
         KMeans(c, n_init=5, random_state=0).fit_predict(X) for c in CANDIDATES
     ]
@@ -180,12 +185,12 @@ def by_k_means(X):
 
 
 def by_hdbscan(X):
-    """Clusters of HDBSCAN with its defaults: it may find none, or more than 19."""
+    """Return the number of clusters of HDBSCAN with its defaults, any number from 0."""
     return int(HDBSCAN(copy=True).fit_predict(X).max()) + 1
 
 
-def of_scikit_learn(cap):
-    """Yield (name, X, y, counted points) of sets that were not used for the design."""
+def iter_scikit_learn_sets(cap):
+    """Yield (name, X, y, scored points) of sets that were not used for the design."""
     for name in ("iris", "wine", "breast_cancer", "digits"):
         data = getattr(datasets, f"load_{name}")()
         spread = data.data.std(axis=0)
@@ -204,7 +209,7 @@ def of_scikit_learn(cap):
 
 
 def rows_of(source, use_of, kept):
-    """Rows of the table; ``kept`` gets the curves of every set by its name."""
+    """Yield the rows of the table; ``kept`` receives the curves of every set."""
     for name, X, y, counted in source:
         true = len(np.unique(y[counted]))
         if true not in CANDIDATES:
@@ -234,12 +239,12 @@ def rows_of(source, use_of, kept):
 
 
 def use_of(name):
-    """Whether a set of the folder was used to design the rule, or came later."""
+    """Return whether a set was used to design the rule ("design") or not ("later")."""
     return "later" if name.startswith(("t_", "deric/")) else "design"
 
 
 def half(name):
-    """0 or 1, by the name of a set."""
+    """Return 0 or 1, depending on the name of a set."""
     return zlib.crc32(name.replace("/", "__").encode()) % 2
 
 
@@ -255,7 +260,7 @@ def print_table(title, rows):
 
 
 def print_variants(rows, kept):
-    """The variants that are best on one half of the sets, on the other half."""
+    """Print the variants that are best on one half of the sets, and test them."""
     true = np.array([row["clusters"] for row in rows])
     halves = np.array([row["half"] for row in rows])
     ours = np.array([row[RULES[0]] for row in rows])
@@ -310,7 +315,7 @@ def in_units(folder, cap):
 
 
 def print_units(source):
-    """Hits of rules for the view in which few features are counted, by half."""
+    """Print how often rules for the view of few features are right, by half."""
     rules = {
         "as given": lambda ratio, given, standard, ours: given,
         "A: r > 100": lambda ratio, given, standard, ours: (
@@ -351,12 +356,12 @@ def main():
     folder = arguments.data
     if not any(folder.glob("*.npz")) and not (folder / "clustering-data-v1").is_dir():
         parser.error(
-            f"{folder} holds neither NAME.npz files nor a folder clustering-data-v1; "
-            "benchmarks/studies/sets.py says what is expected."
+            f"{folder} must contain NAME.npz files or a folder clustering-data-v1; see "
+            "benchmarks/studies/sets.py."
         )
     kept = {}
     rows = list(rows_of(sets.load(folder, arguments.cap), use_of, kept))
-    others = of_scikit_learn(arguments.cap)
+    others = iter_scikit_learn_sets(arguments.cap)
     fresh = list(rows_of(others, lambda name: "fresh", {}))
     arguments.out.mkdir(parents=True, exist_ok=True)
     with (arguments.out / "count.csv").open("w", newline="") as file:
@@ -371,11 +376,11 @@ def main():
     for title, part in (tables | {"Sets of scikit-learn": fresh}).items():
         print_table(title, part)
     print_variants(rows, kept)
-    of_folder = (
+    iter_planar_sets = (
         ("folder", half(name), X, len(np.unique(y[counted])))
         for name, X, y, counted in sets.load(folder, arguments.cap)
     )
-    print_units(itertools.chain(of_folder, in_units(folder, arguments.cap)))
+    print_units(itertools.chain(iter_planar_sets, in_units(folder, arguments.cap)))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which points are noise: the rule of CDSK(noise=), other rules, HDBSCAN.
+"""Which points are noise: compare CDSK(noise=) with other rules and HDBSCAN.
 
 usage: python -m benchmarks.studies.noise DATA [--cap 800] [--rate 0.01]
 
-DATA is a folder as sets.py describes it. First data without noise: blobs of several
-shapes and dimensions, moons, circles, digits, the planar batteries without noise, of
-which "design" were used to make the rule; the share that is marked should be the rate
-or less. Then blobs and moons in 10 to 30 % of uniform noise: precision, recall and F1
-of the noise, ARI of the true points that are left. All were looked at while the rule
-was made, "later" and the seeds 10 to 14 after the first choices. Labels are those of a
-default fit, then the true ones (noise has that of the nearest true point), which tell
-how much the clustering costs the rule. Prints the tables;
-docs/notes/2026-11-17-noise.md has them with what they mean.
+DATA is a folder as described in sets.py. The first part has data without noise: blobs
+of several shapes and dimensions, moons, circles, digits, and the planar batteries
+without noise. The fraction marked should be at most the rate. The second part has blobs
+and moons in 10 to 30 % of uniform noise: precision, recall and F1 of the noise, and ARI
+of the true points that are not marked. The sets "design" were used to design the rule,
+"later" and the seeds 10 to 14 only after the first decisions.
+
+Labels are those of a default fit, then the true ones (noise has that of the nearest
+true point), which show how much the rule loses by errors of the clustering. Prints the
+tables, which docs/notes/2026-11-17-noise.md discusses.
 """
 
 import argparse
@@ -37,7 +38,7 @@ BATTERIES = {"design": ("fcps", "graves"), "later": ("wut", "deric")}
 
 
 class Data:
-    """A set with the labels of a fit, or given ones."""
+    """A data set with the labels of a fit, or given ones."""
 
     def __init__(self, X, n_clusters, labels=None):
         X = np.unique(X, axis=0) if labels is None else X
@@ -52,7 +53,7 @@ class Data:
 
 
 def ours(data, rate, k=noise.NOISE_NEIGHBOR):
-    """The rule, also with other neighbors."""
+    """Apply the rule of CDSK, with any neighbor."""
     neighbors = data.neighbors(k)
     values, n = np.log(neighbors.scales), len(data.labels)
     thresholds = noise._thresholds(
@@ -62,7 +63,7 @@ def ours(data, rate, k=noise.NOISE_NEIGHBOR):
 
 
 def in_clusters(values, data, rule):
-    """A rule for the values of one cluster, for all."""
+    """Apply a rule for the values of one cluster to all clusters."""
     marks = np.zeros(len(values), dtype=bool)
     for y in np.unique(data.labels):
         marks[data.labels == y] = rule(values[data.labels == y])
@@ -70,14 +71,14 @@ def in_clusters(values, data, rule):
 
 
 def by_mad(values, rate):
-    """As if they were normal, by median and median absolute deviation."""
+    """Mark outliers of a normal distribution with this median and MAD."""
     middle = np.median(values)
     deviation = np.median(np.abs(values - middle)) / stats.norm.isf(0.25)
     return values > middle + stats.norm.isf(rate) * deviation
 
 
 def by_dimension(data, rate, k=7):
-    """Normal clusters of the dimension that their neighbors tell (Levina & Bickel)."""
+    """Assume normal clusters of the estimated dimension (Levina & Bickel)."""
     distances = np.maximum(data.neighbors(20).distances, 1e-300)
     marks = np.zeros(len(distances), dtype=bool)
     rng = np.random.RandomState(0)
@@ -94,7 +95,7 @@ def by_dimension(data, rate, k=7):
 
 
 def of_many_points(data, rate, k=7):
-    """Three quantiles too, of infinitely many points, from all points downwards."""
+    """Use the quantiles of infinitely many points, starting with all points."""
 
     def quantile(share):
         # of log Gamma(k) + Exp(1): the survival function at x = exp(t)
@@ -118,8 +119,8 @@ def of_many_points(data, rate, k=7):
     return in_clusters(np.log(data.neighbors(k).scales), data, rule)
 
 
-def loudness(data):
-    """Minus the log of the typicality, whose zeros are those of no double."""
+def minus_log_typicality(data):
+    """Return minus the log of the typicality, finite also where that is 0."""
     return -np.log(np.maximum(data.typicality, np.finfo(float).tiny))
 
 
@@ -133,7 +134,7 @@ RULES = {
         np.log(data.neighbors(7).scales), data, lambda values: by_mad(values, rate)
     ),
     "MAD, typicality": lambda data, rate: in_clusters(
-        loudness(data), data, lambda values: by_mad(values, rate)
+        minus_log_typicality(data), data, lambda values: by_mad(values, rate)
     ),
     "quantile": lambda data, rate: (
         data.neighbors(7).scales > np.quantile(data.neighbors(7).scales, 1.0 - rate)
@@ -143,7 +144,7 @@ RULES = {
 
 
 def generated():
-    """Yield (family, X, number of clusters) of clean sets that are drawn."""
+    """Yield (family, X, number of clusters) of generated sets without noise."""
     for seed in range(3):
         rng = np.random.RandomState(seed)
         for d in (2, 3, 5, 10, 20):
@@ -171,7 +172,7 @@ def generated():
     yield "iris", datasets.load_iris().data, 3
 
 
-def of_folder(folder, cap):
+def iter_planar_sets(folder, cap):
     """Yield (family, X, number of clusters) of the planar sets without noise."""
     for name, X, y, counted in sets.load(folder, cap):
         for use, batteries in BATTERIES.items():
@@ -182,7 +183,7 @@ def of_folder(folder, cap):
 
 
 def print_clean(source, rate):
-    """Shares that are marked, by family."""
+    """Print the fractions that are marked, by family."""
     found: dict[str, list] = {}
     for family, X, n_clusters in source:
         data = Data(X, n_clusters)
@@ -197,7 +198,7 @@ def print_clean(source, rate):
 
 
 def scores(y, marks, labels):
-    """F1, precision and recall of noise, ARI of the true points that are left."""
+    """Return F1, precision and recall of noise, and ARI of unmarked true points."""
     true = y < 0
     both = np.sum(true & marks)
     rest = ~true & ~marks
@@ -210,7 +211,7 @@ def scores(y, marks, labels):
 
 
 def print_noisy(seeds, rate):
-    """F1 by set and share, and the means of all scores."""
+    """Print F1 by set and fraction of noise, and the means of all scores."""
     for of_fit in (True, False):
         found: dict[str, dict] = {rule: {} for rule in RULES}
         for seed in seeds:
@@ -247,7 +248,7 @@ def main():
     warnings.simplefilter("ignore")
     rate = arguments.rate
     print_clean(generated(), rate)
-    print_clean(of_folder(arguments.data, arguments.cap), rate)
+    print_clean(iter_planar_sets(arguments.data, arguments.cap), rate)
     for seeds in (DESIGN, FRESH):
         print_noisy(seeds, rate)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Data sets of a folder, prepared and cut to size, for the studies.
+"""Data sets of a folder, preprocessed and subsampled, for the studies.
 
-A folder holds NAME.npz files (X, y) and clustering-data-v1/BATTERY/SET.data.gz with
-SET.labels0.gz. Images (those with an entry ``shape``) are scaled to unit rows, other
-npz sets are standardized, the rest is used as it is. Label 0 of the batteries is noise
-and does not count in scores.
+A folder contains NAME.npz files (X, y) and clustering-data-v1/BATTERY/SET.data.gz with
+SET.labels0.gz. Images (files with an entry ``shape``) are scaled to unit rows, other
+npz files are standardized, and the batteries are used as they are. Label 0 of the
+batteries is noise and is not scored.
 """
 
 from pathlib import Path
@@ -14,9 +14,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 
 def load(folder, cap):
-    """Yield (name, X, y, counted points) for every set, at most ``cap`` points each."""
+    """Yield (name, X, y, scored points) for every set, at most ``cap`` points each."""
     for path in sorted(Path(folder).glob("*.npz")):
-        X, y = of_archive(path, cap)
+        X, y = read_archive(path, cap)
         yield path.stem, X, y, np.ones(len(y), bool)
     for path in sorted(Path(folder, "clustering-data-v1").glob("*/*.data.gz")):
         X = np.loadtxt(path, ndmin=2)
@@ -25,10 +25,10 @@ def load(folder, cap):
         yield f"{path.parent.name}/{path.name[:-8]}", X, y, y != 0
 
 
-def of_archive(path, cap):
-    """Points and labels of a NAME.npz file, at most ``cap`` of them."""
+def read_archive(path, cap):
+    """Return points and labels of a NAME.npz file, at most ``cap`` of them."""
     with np.load(path) as archive:
-        # row by row, as the estimator makes them
+        # row by row, as in the estimator
         X = np.ascontiguousarray(archive["X"], dtype=float)
         y = archive["y"].ravel()
         images = "shape" in archive.files
@@ -40,7 +40,7 @@ def of_archive(path, cap):
 
 
 def _cut(X, y, cap):
-    """A random part of at most cap points; of many classes, whole ones are kept."""
+    """Return a sample of at most cap points, of whole classes if there are many."""
     if len(X) <= cap:
         return X, y
     rng, classes = np.random.RandomState(0), np.unique(y)
@@ -55,6 +55,6 @@ def _cut(X, y, cap):
 
 
 def scores(y, labels, counted):
-    """NMI and ARI of the points that count."""
+    """Return NMI and ARI of the scored points."""
     y, labels = y[counted], labels[counted]
     return normalized_mutual_info_score(y, labels), adjusted_rand_score(y, labels)

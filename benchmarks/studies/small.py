@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small clusters beside large ones: what finds them.
+"""Small clusters next to large ones: compare methods.
 
 usage: python -m benchmarks.studies.small [--seeds 3] [--only NAME ...]
 
-Two kinds of drawn sets. "unequal": blobs, moons and rings, one cluster with 1 to 10 %
-of the points of another; the rule was made looking at them. "mixed": mixtures with
-sizes of a Dirichlet distribution in 2 to 100 dimensions, some with heavy tails,
-slanted, or in noise, which does not count; they were drawn after the rule was made.
-Every method has its defaults and the right number of clusters. Prints NMI/ARI;
-docs/notes/2026-11-18-small.md has them with what they mean.
+Two kinds of generated sets. "unequal": blobs, moons and rings, one cluster with 1 to
+10 % of the points of another; the rule was designed on them. "mixed": mixtures with
+sizes from a Dirichlet distribution in 2 to 100 dimensions, some with heavy tails,
+sheared, or in noise, which is not scored; they were generated after the rule was
+designed. Every method has its defaults and the true number of clusters. Prints NMI/ARI,
+which docs/notes/2026-11-18-small.md discusses.
 """
 
 import argparse
@@ -44,7 +44,7 @@ METHODS = {
 
 
 def unequal(seeds):
-    """Yield (family, X, y): blobs on a grid, moons and rings, one of them thin."""
+    """Yield (family, X, y): blobs on a grid, moons and rings, one of them small."""
     for seed in range(seeds):
         for d in (2, 5):
             for gap in (8, 20):
@@ -92,7 +92,7 @@ def _mixture(rng, c, d, n, kind):
 
 
 def main():
-    """Print a table for each kind of sets."""
+    """Print a table for each kind of data sets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=METHODS, default=list(METHODS))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of docs/theory.md: what the theorems say about real data.
+"""The numbers of docs/theory.md: values of the bounds on real data.
 
 usage: python -m benchmarks.studies.theory
 
-A quarter of an hour, most of it cross-validation: up to 1500 fits per method and set.
+Takes a quarter of an hour, mostly for cross-validation: up to 1500 fits per method and
+data set.
 """
 
 import warnings
@@ -28,7 +29,7 @@ from cdsk.theory import KernelDensityClassifier, generalization_bound, ise_bound
 
 
 def show(name, n, b):
-    """One line of the table of bounds."""
+    """Print one line of the table of bounds."""
     print(
         f"{name:14} {n:5d} {b.n_classes:2d}  {b.margin_loss:.4f}  "
         f"{b.similarity_loss:.4f}      {b.omega_plus:.4f}  {b.omega_minus:.4f}  "
@@ -37,12 +38,12 @@ def show(name, n, b):
 
 
 def bounds():
-    """Terms of the generalization bound after clustering.
+    """Print the terms of the generalization bound after clustering.
 
-    Also for the kernel cut down to 7 neighbors, which is not semi-definite, and for
-    uniform weights with the true classes and with permuted ones. With the same
-    weights and margins the last two terms fall as the root of n, so that some n would
-    bring the total below 1, at the best gamma.
+    Also for the kernel truncated to 7 neighbors, which is indefinite, and for uniform
+    weights with the true classes and with permuted ones. With the same weights and
+    margins the last two terms decrease as 1 / sqrt(n), and at the best gamma the total
+    is below 1 for some n.
     """
     print("\ngeneralization bound, gamma = 1, delta = 0.05")
     print(
@@ -77,7 +78,7 @@ def bounds():
         print(
             f"    total < 1 from n = {needed[best]:.1e}, gamma {grid[best].gamma:.2g}"
         )
-    # the best of all cases: two classes, similarity 1 within and 0 between them
+    # the best case: two classes, similarity 1 within and 0 between them
     S = np.kron(np.eye(2), np.ones((500, 500)))
     b = generalization_bound(S, np.repeat([0, 1], 500), np.full(1000, 1e-3), gamma=0.5)
     show("two cliques", 1000, b)
@@ -85,7 +86,7 @@ def bounds():
 
 
 def integrated_squared_errors():
-    """ISE of uniform weights for two Gaussians, and what the bounds say of it."""
+    """Print the ISE of uniform weights for two Gaussians, and its bounds."""
     print("\nISE for 1/2 N(-m, s^2) and 1/2 N(m, s^2), 200 draws, delta = 0.05")
     print("    n  tau  m  s    ISE     bound  printed  failures: bound, printed")
     rng = np.random.default_rng(0)
@@ -117,7 +118,7 @@ def integrated_squared_errors():
 
 
 def show_support(pipeline, search, X, y):
-    """Points with weight, at the default and at the chosen parameters."""
+    """Print the number of support points for default and selected parameters."""
     default = pipeline.fit(X, y)[-1]
     chosen = search.fit(X, y).best_estimator_[-1]
     print(
@@ -127,7 +128,7 @@ def show_support(pipeline, search, X, y):
 
 
 def classifiers():
-    """Accuracy in ten folds; parameters chosen inside the training part of each."""
+    """Print accuracies in ten folds; parameters are selected by nested validation."""
     print("\naccuracy (standard error over 10 folds), features z-scored")
     digits = load_digits()
     two = (digits.target == 3) | (digits.target == 8)

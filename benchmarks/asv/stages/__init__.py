@@ -1,1 +1,1 @@
-"""A file per stage. Plain classes: they run without asv too."""
+"""One file per stage. The classes do not import asv and run without it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seeded data and the problems of the stages made from them; nothing is downloaded."""
+"""Seeded data, and the inputs of the stages computed from them; no downloads."""
 
 import numpy as np
 from sklearn.datasets import load_digits, make_blobs
@@ -20,38 +20,38 @@ LAM = 0.3
 
 
 def blobs(n, d=50, dtype=np.float64):
-    """Ten Gaussian clusters and their labels.
+    """Return ten Gaussian clusters and their labels.
 
-    They overlap at d = 50: spectral clustering finds them with a Rand index of 0.95.
+    They overlap at d = 50: spectral clustering has a Rand index of 0.95.
     """
     X, y = make_blobs(n, d, centers=CLUSTERS, center_box=(-1.0, 1.0), random_state=0)
     return X.astype(dtype), y
 
 
 def digits():
-    """The images of digits that come with scikit-learn, and their labels."""
+    """Return scikit-learn's digits and their labels."""
     return load_digits(return_X_y=True)
 
 
 def bandwidth(X):
-    """``bandwidth="neighbor"`` of up to 2000 points: a number any kernel can take."""
+    """Return the bandwidth of the rule "neighbor" for at most 2000 points."""
     distances, _ = NearestNeighbors(n_neighbors=7).fit(X[:2000]).kneighbors()
     return 0.5 * float(distances[:, -1].mean())
 
 
 def uniform(n):
-    """The weights a fit begins with."""
+    """Return the initial weights of a fit."""
     return np.full(n, 1.0 / n)
 
 
 def kernel(X, n_threads):
-    """The kernel matrix of X as the stages take it."""
+    """Return the dense kernel of X."""
     K = gaussian_gram(X, bandwidth(X), n_threads=n_threads)
     return DenseKernel(K, n_threads, points=X)
 
 
 def embedding(kernel, weights=None, start=None):
-    """The spectral step for some weights, uniform ones by default."""
+    """Return the result of the spectral step, by default for uniform weights."""
     weights = uniform(kernel.n) if weights is None else weights
     similarity = kernel.similarity(weights, kernel.n * LAM)
     rng = np.random.RandomState(0)
@@ -59,14 +59,15 @@ def embedding(kernel, weights=None, start=None):
 
 
 def weight_problem(kernel):
-    """The first weight step of a fit."""
+    """Return the first weight step of a fit."""
     return WeightProblem(kernel, embedding(kernel).vectors, kernel.n * LAM)
 
 
 def sparse_weight_problem(n):
-    """A weight step on the neighbor graph of blobs in the plane.
+    """Return a weight step on the neighbor graph of blobs in the plane.
 
-    The embedding is that of their labels, blurred: no spectral step for 10^6 points.
+    The embedding is the indicator matrix of their labels plus noise, because a spectral
+    step of 10^6 points would take too long.
     """
     X, y = make_blobs(n, 2, centers=CLUSTERS, random_state=0)
     neighbors = Neighbors(X, 20)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fit and predict as a user calls them, and the nearest method of scikit-learn."""
+"""``fit`` and ``predict``, and the most similar estimator of scikit-learn."""
 
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
@@ -23,7 +23,7 @@ class Fit:
         self.model.fit(self.X)
 
     def peakmem_setup(self, n, dtype, n_threads):
-        pass  # the level above which the next one rises
+        pass  # baseline for peakmem_fit
 
     def peakmem_fit(self, n, dtype, n_threads):
         self.model.fit(self.X)
@@ -40,7 +40,7 @@ class Predict:
     def setup(self, n_support, dtype, n_threads):
         X, y = data.blobs(6 * n_support, dtype=dtype)
         self.X, self.y = X[n_support:], y[n_support:]
-        # no rounds: every point carries weight
+        # no iterations: every point has positive weight
         model = CDSK(data.CLUSTERS, max_iter=0, random_state=0, n_threads=n_threads)
         self.model = model.fit(X[:n_support])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Import in a fresh interpreter; ``cdsk._cdsk`` is what CDSK needs."""
+"""Import in a new interpreter; ``cdsk._cdsk`` contains CDSK."""
 
 import subprocess
 import sys
@@ -13,6 +13,6 @@ class Import:
         return f"import {module}"
 
     def track_modules(self, module):
-        """Number of modules that come along."""
+        """Return the number of modules that are imported with it."""
         code = f"import sys, {module}; print(len(sys.modules))"
         return int(subprocess.check_output([sys.executable, "-c", code]))

@@ -24,7 +24,7 @@ class GaussianGram:
         self.run(n_threads)
 
     def peakmem_setup(self, n, d, dtype, n_threads):
-        pass  # the level above which the next one rises
+        pass  # baseline for peakmem_gram
 
     def peakmem_gram(self, n, d, dtype, n_threads):
         self.run(n_threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nearest neighbors: left to boxes, to both, and to products."""
+"""Nearest neighbors: by bounding boxes, by products, and by both."""
 
 from . import data, quality
 from .private import Neighbors

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of cdsk that the benchmarks measure and that no user can import.
+"""Private names of cdsk that the benchmarks use.
 
-All of them are named here and nowhere else, so that a renaming has one place to mend.
+They are imported here only: a renaming changes one file.
 """
 
 from cdsk import _eigensolvers as eigen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How good a result is, from its definition: what stands beside every time."""
+"""Accuracy of results, computed from their definitions and shown with every time."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ _SMALLEST = 1e-30
 
 
 def kernel_error(K, A, B, bandwidth):
-    """Largest relative error of a sample of the entries of a Gaussian kernel.
+    """Return the largest relative error in a sample of entries of a Gaussian kernel.
 
-    Against differences, squares and the exponential in long double.
+    The exact values are computed from differences in long double precision.
     """
     rng = np.random.default_rng(0)
     i, j = rng.integers(len(A), size=_SAMPLE), rng.integers(len(B), size=_SAMPLE)
@@ -29,7 +29,7 @@ def kernel_error(K, A, B, bandwidth):
 
 
 def log_votes_error(log_votes, rows, A, B, labels, bandwidth):
-    """Largest error of the logarithms of uniform votes in some rows."""
+    """Return the largest error of the log votes of uniform weights in some rows."""
     votes = np.zeros((len(rows), log_votes.shape[1]), dtype=np.longdouble)
     for vote, point in zip(votes, A[rows].astype(np.longdouble), strict=True):
         exponent = np.sum((point - B) ** 2, axis=1) / 2
@@ -38,7 +38,7 @@ def log_votes_error(log_votes, rows, A, B, labels, bandwidth):
 
 
 def missed_neighbors(X, indices, distances):
-    """Points nearer than the last neighbor and not among them, of 50 points or so."""
+    """Return the number of missed neighbors of about 50 points."""
     missed = 0
     for i in range(0, len(X), max(len(X) // 50, 1)):
         exact = np.linalg.norm(X - X[i], axis=1)
@@ -48,18 +48,19 @@ def missed_neighbors(X, indices, distances):
 
 
 def relative_gap(Q, q, alpha, upper):
-    """KKT gap of min q'a + a'Qa over the simplex with a box, relative to max |q|."""
+    """Return the KKT gap relative to max |q|: min q'a + a'Qa, simplex with a box."""
     gradient = q + 2.0 * Q @ alpha
-    # a bound missed by rounding is a bound
+    # within rounding of a bound is at the bound
     used, free = alpha > 1e-12 * upper, alpha < (1 - 1e-12) * upper
     gap = gradient[used].max() - gradient[free].min()
     return max(float(gap / np.abs(q).max()), 0.0)
 
 
 def residual(K, vectors):
-    """Largest norm of Av - theta v for the rows v, A the normalized similarity K.
+    """Return the largest norm of Av - theta v over the rows v.
 
-    Uniform weights, hence S is a multiple of K; its diagonal is left out.
+    A is the normalized kernel without its diagonal: for uniform weights the similarity
+    is a multiple of K.
     """
     S = K.astype(np.float64)
     np.fill_diagonal(S, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The QP of the weight step, rows of K o G made on demand, and one in memory."""
+"""The QP of the weight step, with rows computed on demand or stored."""
 
 import time
 
@@ -16,7 +16,7 @@ def make_problem(name, n_threads):
 
 
 class WeightStep:
-    """``problem``: the digits, or overlapping blobs of so many points."""
+    """``problem`` is "digits", or a number of points in overlapping blobs."""
 
     timeout = 600  # on a busy machine
     params = (["1000", "4000", "digits"], [1e-4, 1e-6], [1, 2])
@@ -42,7 +42,7 @@ class WeightStep:
 
 
 class SparseWeightStep:
-    """Rows of a neighbor graph; a step should cost the same for any n."""
+    """Weight step on a neighbor graph; the cost of a step should not depend on n."""
 
     timeout = 600
     params = ([10_000, 100_000, 1_000_000],)

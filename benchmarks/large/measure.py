@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One side of one line, measured in a process of its own, to JSON.
+"""Measure one method of one line in its own process, and print the results as JSON.
 
-Memory is all that the process holds at most while it works: libraries, data, result.
+Memory is the peak memory of the process, including libraries, data and result.
 """
 
 import cProfile
@@ -19,10 +19,10 @@ from benchmarks.asv.stages.private import (
     spectral_step,
 )
 from benchmarks.large.lines import LINES, METHODS, Fit, Unavailable
-from benchmarks.peers.measure import with_peak
-from benchmarks.process import figures_of
+from benchmarks.peers.measure import run_with_peak
+from benchmarks.process import run_module
 
-# None of these calls another. What is left are kernels, the choice and the checks.
+# None of these calls another. The rest are kernels, model selection and validation.
 STAGES = {
     "neighbors": (Neighbors.__init__,),
     "spectral steps": (spectral_step,),
@@ -35,24 +35,21 @@ STAGES = {
 }
 
 
-def in_process(name, side, n_threads, quick, folder, timeout):
-    """Figures of one side, "ours" or a peer's name, or why there are none."""
-    return figures_of(__spec__.name, [name, side, n_threads, quick, folder], timeout)
+def measure_in_subprocess(name, method, n_threads, quick, folder, timeout):
+    """Return the results of "ours" or of a peer, or why there are none."""
+    return run_module(__spec__.name, [name, method, n_threads, quick, folder], timeout)
 
 
-def measure(name, side, n_threads, quick, folder):
-    """The same in this process."""
+def measure(name, method, n_threads, quick, folder):
+    """Return the same, measured in this process."""
     line = LINES[name]
     try:
         task = line.make(folder, quick)
-        profiled = side == "ours" and isinstance(task, Fit)
+        profiled = method == "ours" and isinstance(task, Fit)
         with threadpool_limits(n_threads):
-            (result, times, shares), peak, _ = with_peak(
-                _runs,
-                getattr(task, METHODS[side]),
-                n_threads,
-                1 if quick else line.runs,
-                profiled,
+            (result, times, shares), peak, _ = run_with_peak(
+                *(_runs, getattr(task, METHODS[method]), n_threads),
+                *(1 if quick else line.runs, profiled),
             )
     except Unavailable as reason:
         return {"skipped": str(reason)}
@@ -68,9 +65,9 @@ def measure(name, side, n_threads, quick, folder):
 
 
 def _runs(function, n_threads, runs, profiled):
-    """The last result, times of every run (runs, 2), and shares of the stages.
+    """Return the last result, the times of all runs (runs, 2), and stage shares.
 
-    Where several runs are made, one more is profiled, which does not count.
+    If there are several runs, the profile is that of an additional run.
     """
     times, shares = [], {}
     for _ in range(0 if profiled and runs == 1 else runs):
@@ -85,14 +82,14 @@ def _runs(function, n_threads, runs, profiled):
 
 
 def _timed(function, *arguments):
-    """Result, and wall and processor time."""
+    """Return the result of a call, and its elapsed and processor time."""
     began, spent = time.perf_counter(), time.process_time()
     result = function(*arguments)
     return result, (time.perf_counter() - began, time.process_time() - spent)
 
 
 def _shares(profile, seconds):
-    """Part of the wall time that every stage took."""
+    """Return the fraction of the elapsed time in every stage."""
     total = {entry.code: entry.totaltime for entry in profile.getstats()}
     shares = {
         stage: sum(total.get(function.__code__, 0.0) for function in functions)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One method on one set, seed after seed, in a process of its own: a record per line.
+"""Run one method on one data set for all seeds, and print one record per line.
 
-Standard output has a line when the data are there, then one per seed. The process
-ends when its standard input does: whoever started it is gone.
+The first line is printed when the data have been read, then one line per seed. The
+process ends when its standard input is closed, because its parent has ended.
 """
 
 import gc
@@ -18,11 +18,11 @@ from functools import partial
 from benchmarks.paper import sets
 from benchmarks.paper.methods import METHODS, Unavailable, fits
 from benchmarks.paper.scores import scores
-from benchmarks.peers.measure import with_peak
+from benchmarks.peers.measure import run_with_peak
 
 
 def records(key, method, mode, seeds, folder, sample):
-    """Yield {"n": ...}, then for every seed its scores, or why there are none."""
+    """Yield {"n": ...}, then the record of every seed: scores, or an error."""
     X, y = sets.load(folder, key, mode, sample)
     yield {"n": len(X)}
     n_clusters = len(set(y.tolist()))
@@ -35,9 +35,9 @@ def records(key, method, mode, seeds, folder, sample):
 
 def _record(labels_of, y):
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            ((labels, whole), seconds), peak, _ = with_peak(_timed, labels_of)
+            ((labels, whole), seconds), peak, _ = run_with_peak(_timed, labels_of)
     except Unavailable as reason:
         return {"status": "not available", "reason": str(reason)}
     except Exception as error:
@@ -45,9 +45,9 @@ def _record(labels_of, y):
     found = {"status": "done", **scores(y, labels)}
     found |= {"seconds": seconds, "memory": peak, "whole": whole}
     found["n_found"] = len(set(labels.tolist()))
-    # of every kind the first
+    # the first one of each kind
     found["warnings"] = {
-        warning.category.__name__: str(warning.message) for warning in reversed(said)
+        warning.category.__name__: str(warning.message) for warning in reversed(caught)
     }
     return found
 
@@ -59,15 +59,15 @@ def _timed(function):
 
 def _end_with_parent():
     sys.stdin.read()
-    # whatever the method started too: this process leads its group
+    # the whole process group, with all that the method started
     os.killpg(0, signal.SIGKILL)
 
 
 def _main():
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # the libraries stay: no need to look through them before every fit
+    # objects of the libraries need not be scanned before every fit
     gc.freeze()
-    # what a method prints must not get between the records
+    # output of a method must not mix with the records
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         for record in records(*json.loads(sys.argv[1])):
