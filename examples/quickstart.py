@@ -15,7 +15,7 @@ from cdsk import CDSK
 
 
 def accuracy(truth, labels):
-    """Return the share of points in the class matched to their cluster."""
+    """Return the fraction of points in the class matched to their cluster."""
     table = contingency_matrix(truth, labels)
     return table[linear_sum_assignment(table, maximize=True)].sum() / len(truth)
 

@@ -24,7 +24,7 @@ def pythons(tmp_path, monkeypatch):
             file.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "none"))
-        return wheels.found_pythons()
+        return wheels.find_pythons()
 
     return make
 

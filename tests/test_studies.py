@@ -234,7 +234,7 @@ def test_mnist_full(folder, monkeypatch, capsys):
         text = capsys.readouterr().out
         assert f"{kernel}: n=200, bandwidth 0.5, " in text
         assert "NMI 1.000, ARI 1.000" in text
-    assert "labels of both: ARI 1.000" in text
+    assert "ARI between the labels of both: 1.000" in text
     # it is the labels of the other that are compared
     labels = np.load(folder / "out" / "mnist-pixels-0.5-200-exact.npy")
     np.save(folder / "out" / "mnist-pixels-0.5-200-exact.npy", np.roll(labels, 1))
@@ -248,7 +248,7 @@ def test_mnist_full(folder, monkeypatch, capsys):
         "--out",
         folder / "out",
     )
-    assert "labels of both: ARI 1.000" not in capsys.readouterr().out
+    assert "ARI between the labels of both: 1.000" not in capsys.readouterr().out
 
 
 def test_noise(folder, monkeypatch, capsys):

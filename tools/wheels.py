@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Both distributions as an index would get them, checked: ``make wheels``.
+"""Build and check the source distribution and the wheel: ``make wheels``.
 
-One abi3 wheel for every CPython from the oldest supported on, with a manylinux tag. It
-is built twice, from a source distribution made twice, and must have the same hash;
-abi3audit must find nothing; the fast tests run from it on every Python found.
-(tests/test_make_wheels.py)
+The abi3 wheel is for all supported versions of CPython, with a manylinux tag. Both
+distributions are built twice and must have the same hashes. abi3audit checks the wheel,
+and the fast tests run from it on every Python found (tests/test_make_wheels.py).
 
 usage: python tools/wheels.py [--no-tests] [OUT]
 """
@@ -36,10 +35,11 @@ def run(*command, **options):
     subprocess.run([str(part) for part in command], check=True, **options)
 
 
-def found_pythons():
-    """{(major, minor): interpreter}: on the path, of pyenv, and this one.
+def find_pythons():
+    """Return {(major, minor): interpreter} on the path and in pyenv, and this one.
 
-    Free-threaded ones are left out: before 3.15 they cannot load abi3 extensions.
+    Free-threaded interpreters are skipped: before 3.15 they cannot load abi3
+    extensions.
     """
     folders = [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -59,8 +59,8 @@ def found_pythons():
     return dict(sorted(found.items()))
 
 
-def environment(python, folder, *requirements):
-    """The interpreter of a new virtual environment with these installed."""
+def create_environment(python, folder, *requirements):
+    """Create a virtual environment with these packages; return its interpreter."""
     run(python, "-m", "venv", "--clear", folder)
     inside = folder / "bin" / "python"
     pip = (inside, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
@@ -69,22 +69,22 @@ def environment(python, folder, *requirements):
     return inside
 
 
-def active(python, **variables):
-    """The variables of the virtual environment of this interpreter."""
+def activated(python, **variables):
+    """Return the variables that activate the virtual environment of an interpreter."""
     path = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, **variables}
 
 
 def build(python, folder):
-    """The source distribution and, built from it, the repaired wheel."""
+    """Return the source distribution and the repaired wheel built from it."""
     shutil.rmtree(folder, ignore_errors=True)
-    # of the last commit: what is built has the time of what it is built from
+    # files have the time of the last commit, so builds are reproducible
     time = ["git", "log", "-1", "--format=%ct"]
     epoch = subprocess.check_output(time, cwd=ROOT, text=True).strip()
-    variables = active(python, SOURCE_DATE_EPOCH=epoch)
+    variables = activated(python, SOURCE_DATE_EPOCH=epoch)
     run(python, "-m", "build", ABI3, "--outdir", folder, cwd=ROOT, env=variables)
     (raw,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
-    # libgomp comes along, as in the wheels of scikit-learn: systems may have none
+    # this adds libgomp, which systems may lack, as in the wheels of scikit-learn
     repair = ("-m", "auditwheel", "repair", "--wheel-dir", folder / "repaired", raw)
     run(python, *repair, env=variables)
     (wheel,) = (folder / "repaired").glob("*.whl")
@@ -109,11 +109,11 @@ def check_tag(wheel, oldest):
 
 
 def test(wheel, version, python):
-    """Run the fast tests from the wheel; the sources are in no path."""
+    """Run the fast tests against the installed wheel, not the sources."""
     folder = WORK / f"python{version[0]}.{version[1]}"
-    inside = environment(python, folder, f"{wheel}[plot]", "--group", "test")
+    inside = create_environment(python, folder, f"{wheel}[plot]", "--group", "test")
     tests = ("-n", "2", "--dist", "loadfile", "-q", "-m", "not slow")
-    run(inside, "-m", "pytest", *tests, cwd=ROOT, env=active(inside))
+    run(inside, "-m", "pytest", *tests, cwd=ROOT, env=activated(inside))
 
 
 def main():
@@ -121,12 +121,15 @@ def main():
     parser.add_argument("out", nargs="?", type=Path, default=ROOT / "dist")
     parser.add_argument("--no-tests", action="store_true")
     options = parser.parse_args()
-    pythons = found_pythons()
-    print("found Python", *(f"{major}.{minor}" for major, minor in pythons))
+    pythons = find_pythons()
+    print("Found Python", *(f"{major}.{minor}" for major, minor in pythons))
     oldest, interpreter = next(iter(pythons.items()))
     if oldest != oldest_supported():
-        print("The oldest supported Python is not here: the wheel is for newer ones.")
-    tools = environment(interpreter, WORK / "tools", "--group", "wheels")
+        print(
+            f"Python {'.'.join(map(str, oldest_supported()))}, the oldest supported, "
+            "was not found. Install it to build a wheel for all versions."
+        )
+    tools = create_environment(interpreter, WORK / "tools", "--group", "wheels")
     source, wheel = build(tools, WORK / "first")
     check_same((source, wheel), build(tools, WORK / "second"))
     check_tag(wheel, oldest)
@@ -137,7 +140,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     for file in (source, wheel):
         shutil.copy(file, options.out)
-        print("made", options.out / file.name)
+        print("Wrote", options.out / file.name)
 
 
 if __name__ == "__main__":

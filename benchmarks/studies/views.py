@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Views of the data, scales and neighbors: which partition is taken, by which rule.
+"""Views of the data, scales and neighbors: rules that select a partition.
 
 usage: python -m benchmarks.studies.views fit DATA CACHE [--cap 800] [--neighbors 20]
        python -m benchmarks.studies.views rules CACHE
 
-``fit`` computes, once, the partitions of every set by every view, number of neighbors
-and scale, with learned and with uniform weights, and keeps them in the folder CACHE, a
-file per set. ``rules`` evaluates rules on what is there, in seconds. Labels are used
-for scores only. DATA is a folder as in sets.py; the sets with noise of defaults.py are
-added. Tables come twice: standardized, and in their own units.
+``fit`` computes the partitions of every set for every view, number of neighbors and
+scale, with learned and with uniform weights, and stores them in the folder CACHE, one
+file per set. ``rules`` evaluates rules on these files in seconds. Labels are used for
+scores only. DATA is a folder as in sets.py; the sets with noise of defaults.py are
+added. Tables are used twice: standardized, and in their own units.
 
-A rule is chosen on one half of the sets and judged on the other: ``half``.
+Rules are selected on one half of the sets and tested on the other (``half``).
 """
 
 import argparse
@@ -45,7 +45,7 @@ TIED = 0.1
 
 
 def problems(data, cap):
-    """Yield (name, X, y, counted points); tables in their own units."""
+    """Yield (name, X, y, scored points), with tables in their own units."""
     for share in (0.1, 0.2, 0.3):
         for seed in range(10):
             for name, X, y in noisy(np.random.RandomState(seed), seed, share):
@@ -62,14 +62,14 @@ def problems(data, cap):
 
 
 def family(name):
-    """Batteries by their folder; tables; images."""
+    """Return the family of a set: its battery, tables or images."""
     if "/" in name:
         return name.split("/")[0]
     return "tables" if name.startswith("t_") or name == "ionosphere" else "images"
 
 
 def half(name):
-    """0 or 1, by a fixed hash of the name."""
+    """Return 0 or 1, depending on the hash of the name."""
     return zlib.crc32(name.encode()) % 2
 
 
@@ -77,7 +77,7 @@ def half(name):
 
 
 def views(X, table):
-    """Yield (name, points) of every view that means something."""
+    """Yield (name, points) of every view."""
     X = X[:, np.ptp(X, axis=0) > 0]
     d = X.shape[1]
     centered = X - X.mean(axis=0)
@@ -95,7 +95,7 @@ def views(X, table):
 
 
 def normal_scores(X, Z):
-    """Rank -> normal quantile; a feature with many ties is standardized only."""
+    """Return normal quantiles of ranks; features with many ties are standardized."""
     found, n = Z.copy(), len(X)
     for j, values in enumerate(X.T):
         if np.unique(values, return_counts=True)[1].max() <= TIED * n:
@@ -104,7 +104,7 @@ def normal_scores(X, Z):
 
 
 def whitened(centered, name):
-    """Leading components with equal variances."""
+    """Yield the leading components, scaled to equal variances."""
     vectors = np.linalg.svd(centered, full_matrices=False)[0]
     for m in COMPONENTS:
         if m < 0.7 * min(centered.shape):
@@ -115,7 +115,7 @@ def whitened(centered, name):
 
 
 def distinct(X, c):
-    """First rows of the distinct points, the point of every row, copies of each."""
+    """Return rows of distinct points, the point of every row, and multiplicities."""
     _, first, place, copies = np.unique(
         X, axis=0, return_index=True, return_inverse=True, return_counts=True
     )
@@ -151,7 +151,7 @@ def partitions(V, copies, c, k, at, lam=0.2):
 
 
 def modularity(V, labels):
-    """Of partitions, in the unweighted graph of the 10 nearest neighbors."""
+    """Return the modularity of partitions in the graph of the 10 nearest neighbors."""
     near = kneighbors_graph(V, min(10, len(V) - 1))
     G = near.maximum(near.T)
     degree = np.diff(G.indptr)
@@ -164,7 +164,7 @@ def modularity(V, labels):
 
 
 def fit_all(options):
-    """Fill the cache."""
+    """Compute all partitions and store them in the cache."""
     options.cache.mkdir(parents=True, exist_ok=True)
     if not any(True for _ in sets.load(options.data, 2)):
         sys.exit(f"no data sets in {options.data}; see benchmarks/studies/sets.py")
@@ -215,7 +215,7 @@ FEW_PER_CLUSTER = 25
 
 
 class Case:
-    """A set with all its partitions, as a rule sees it."""
+    """A data set with all its partitions, the input of a rule."""
 
     def __init__(self, path):
         name, k = path.stem.rsplit("~", 1)
@@ -232,12 +232,12 @@ class Case:
         self._agreement = {}
 
     def at(self, view, scales):
-        """Places of the partitions of a view."""
+        """Return the indices of the partitions of a view."""
         rows = list(zip(self.views, self.scales, strict=True))
         return [rows.index((view, scale)) for scale in scales]
 
     def votes(self, places, kind):
-        """Balance of partitions and their agreement."""
+        """Return the balance of partitions and their agreement."""
         key = kind, tuple(places)
         if key not in self._agreement:
             parts = getattr(self, kind)[places].astype(np.int64)
@@ -246,7 +246,7 @@ class Case:
         return self._agreement[key]
 
     def tried(self, raw, ranks, fewest):
-        """Views that a rule compares; a table that is not raw is standardized."""
+        """Return the views that a rule compares; tables are standardized unless raw."""
         has = set(self.views)
         as_given = "standard" if self.family == "tables" and not raw else "given"
         if self.d < MANY_FEATURES:
@@ -258,14 +258,14 @@ class Case:
 
 
 def balanced_agreement(case, view, scales, kind):
-    """Mean over pairs of b_i b_j ARI_ij."""
+    """Return the mean over pairs of b_i b_j ARI_ij."""
     balance, agreement = case.votes(case.at(view, scales), kind)
     pairs = np.triu_indices(len(balance), 1)
     return np.mean((np.outer(balance, balance) * agreement)[pairs])
 
 
 def voted(case, view, scales, power=4, balanced=1.0, modular=0.0):
-    """Score of the partition with the most votes."""
+    """Return the score of the partition with the most votes."""
     places = case.at(view, scales)
     balance, agreement = case.votes(places, "learned")
     votes = np.maximum(agreement, 0) ** power
@@ -277,7 +277,7 @@ def voted(case, view, scales, power=4, balanced=1.0, modular=0.0):
 
 def rule(cases, scales=WIDER, *, few=False, pays=1.0, by=TODAY, kind="uniform",
          views=None, ranks=True, fewest=lambda c: c - 1, **vote):  # fmt: skip
-    """Scores of all cases, and of the tables in their own units."""
+    """Return the scores of all cases, and of the tables in their own units."""
     found = {}
     for (name, k), case in cases.items():
         small = few and case.d >= MANY_FEATURES and case.n < FEW_PER_CLUSTER * case.c
@@ -326,7 +326,7 @@ def evaluate(options):
     """Print means of NMI/ARI: all, by half, tables raw, noise, families."""
     paths = [p for k in (20, 5) for p in sorted(options.cache.glob(f"*~{k}.npz"))]
     if not paths:
-        sys.exit(f"{options.cache} holds no partitions; `fit` writes NAME~20.npz there")
+        sys.exit(f"{options.cache} contains no partitions. Run `fit` first.")
     cases = {(case.name, case.k): case for case in map(Case, paths)}
     groups = {
         "all": lambda n, raw: not raw and family(n) != "noise",
@@ -343,19 +343,19 @@ def evaluate(options):
             [v for key, v in found.items() if of(*key)] for of in groups.values()
         ]
         cells = " | ".join(map(_mean, of_groups))
-        # fewer where partitions by 5 neighbors are asked for and there are none
+        # fewer sets for rules that need missing partitions by 5 neighbors
         print(f"| {name} | {len(found)} | {cells} |", flush=True)
 
 
 def _mean(scores):
-    """Mean NMI/ARI, nothing if there are no sets."""
+    """Return the mean NMI/ARI as text, empty without sets."""
     if not scores:
         return ""
     return "{:.3f}/{:.3f}".format(*np.mean(scores, axis=0)).replace("0.", ".")
 
 
 def main():
-    """Fit or evaluate."""
+    """Run ``fit`` or ``rules``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
     fit = commands.add_parser("fit")

@@ -2,9 +2,10 @@
 Baselines of the paper
 ======================
 
-``cdsk.baselines`` has the methods that the paper compares CDSK with, as estimators.
-No method is best for all data: some are made for subspaces, some for curved clusters,
-some for round ones. This example runs them on five small data sets with their defaults.
+``cdsk.baselines`` contains the methods that the paper compares CDSK with, as
+estimators. No method is best for all data: some are made for subspaces, some for curved
+clusters, some for round ones. This example runs them on five small data sets with their
+defaults.
 """
 
 import warnings

@@ -2,9 +2,9 @@
 Eight shapes, four methods
 ==========================
 
-CDSK compared with k-means, SpectralClustering on nearest neighbors and HDBSCAN of
-scikit-learn. All have default settings and the number of clusters, which HDBSCAN finds
-itself. None of them separates two crossing bars.
+CDSK compared with scikit-learn's KMeans, SpectralClustering on nearest neighbors and
+HDBSCAN. All have default settings and the true number of clusters, except HDBSCAN,
+which finds the number itself. None of them separates two crossing bars.
 """
 
 import time

@@ -3,10 +3,10 @@ From Cython, C++ and numba
 ==========================
 
 The compiled functions of cdsk are plain C functions. Other compiled code calls them
-without the GIL and with its own memory. ``examples/embed`` has complete programs, and
-``docs/embedding.md`` the contracts. This example runs two of them, if a compiler and
-numba are installed: one in C++ that compares bandwidths on its own threads, and one in
-numba that estimates a density from a subset of the points.
+without the GIL and with its own memory. ``examples/embed`` contains complete programs,
+and ``docs/embedding.md`` describes the functions. This example runs two of the
+programs, if a compiler and numba are installed: one in C++ that compares bandwidths on
+its own threads, and one in numba that estimates a density from a subset of the points.
 """
 
 import runpy

@@ -24,7 +24,7 @@ X = np.concatenate([moons, noise])
 # %%
 # The bandwidth of spectral clustering is half the mean distance to the 7th neighbor;
 # CDSK chooses its own. With ``noise`` it labels points -1 that are too far from all
-# others, here at a false alarm rate of one percent.
+# others, here at a false positive rate of one percent.
 
 distances, _ = NearestNeighbors(n_neighbors=7).fit(X).kneighbors()
 bandwidth = 0.5 * distances[:, -1].mean()

@@ -2,9 +2,9 @@
 The report of a fitted model
 ============================
 
-178 wines with 13 chemical measurements in different units. ``report`` describes what
-was chosen and why, which points are typical, which are outliers, and lists warnings.
-``plot.overview`` draws the same.
+178 wines with 13 chemical measurements in different units. ``report`` describes which
+options were selected and why, which points are typical and which are outliers, and
+lists warnings. ``plot.overview`` plots the same.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Sentences from three books
 ==========================
 
-Text as sparse rows with a column per word, which stay sparse. With ``metric="cosine"``
-the length of a sentence does not matter. The sentences are from a constitution, from
+Texts are sparse rows with one column per word, and stay sparse in the fit. With
+``metric="cosine"`` the length of a sentence does not matter. The sentences are from the
+Constitution of the United States, from
 Alice in Wonderland and from Moby-Dick (``examples/text.py``).
 """
 

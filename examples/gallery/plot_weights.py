@@ -4,8 +4,8 @@ Effect of the weights
 
 Three blobs that touch, and outliers around them. ``max_iter=0`` keeps uniform weights,
 which is plain spectral clustering with the same kernel. ``lam`` is the smallest
-fraction of points that carry weight: a smaller ``lam`` gives sparser weights, further
-inside the clusters.
+fraction of points with positive weight: a smaller ``lam`` gives sparser weights,
+further inside the clusters.
 """
 
 import warnings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A classifier for streams of batches that stays compiled from data to labels.
+"""A classifier for streams of batches, compiled from data to labels.
 
     fit       minimize q'a + n lam a'(K o G)a,  sum(a) = 1,  0 <= a_i <= 1 / (n lam)
               with G_ij = 1[y_i = y_j] and q_i = sum_j K_ij (1 - 2 G_ij): the weight
@@ -31,7 +31,7 @@ cdef struct labeled_kernel:
 cdef const double* labeled_row(
     void* user, Py_ssize_t i, double* scratch
 ) noexcept nogil:
-    """Row i of scale * K o G."""
+    """Return row i of scale * K o G."""
     cdef labeled_kernel* Q = <labeled_kernel*> user
     cdef Py_ssize_t j
     for j in range(Q.n):
@@ -81,9 +81,9 @@ cdef int fit(
 
 
 cdef class StreamClassifier:
-    """Weights of labeled points, learned once, and their votes on batches.
+    """Learn weights of labeled points, and classify batches by their votes.
 
-    labels are 0 ... n_classes - 1. tol is the KKT gap to reach.
+    labels are 0 ... n_classes - 1. tol is the largest KKT gap.
     """
 
     cdef readonly object weights  # (n,) in the order of X
@@ -130,7 +130,7 @@ cdef class StreamClassifier:
         self.weights[order] = weights
 
     def log_votes(self, const double[:, ::1] batch):
-        """Log vote of every class for every row of the batch."""
+        """Return the log vote of every class for every row of the batch."""
         cdef Py_ssize_t n = self.support.shape[0], d = self.support.shape[1]
         cdef Py_ssize_t m = batch.shape[0]
         cdef Py_ssize_t n_classes = self.offsets.shape[0] - 1
@@ -153,5 +153,5 @@ cdef class StreamClassifier:
         return np.asarray(votes)
 
     def classify(self, batch):
-        """Label of every row of the batch."""
+        """Return the label of every row of the batch."""
         return self.log_votes(batch).argmax(axis=1)
