@@ -409,7 +409,7 @@ cdef void touch(char* memory, Py_ssize_t size, int n_threads) noexcept nogil:
 cdef int check_status(int status) except -1:
     """Raise a ValueError if packing points failed.
 
-    Shapes are checked before, so that only bandwidths can be wrong.
+    Shapes have been checked before: only bandwidths can be wrong.
     """
     if status:
         raise ValueError(
@@ -659,13 +659,13 @@ cdef int compute_log_votes(
     if n_clusters < 1 or offsets[0] != 0 or offsets[n_clusters] != n_b:
         return -1
     for y in range(n_clusters):
-        # all before the first use: if a later one descends, an earlier one exceeds n_b
+        # check all before use: if a later one descends, an earlier one exceeds n_b
         if offsets[y] > offsets[y + 1]:
             return -1
     for i in range(n_b):
         if not 0.0 < alpha[i] <= DBL_MAX:
             return -1
-    # one center for all clusters, so that A is packed once
+    # one center for all clusters: A is packed once
     if pack_support(
         B, n_b, d, bandwidth_a, n_a, step_a, bandwidth_b, step_b, work_b, n_threads,
         &b, &center,

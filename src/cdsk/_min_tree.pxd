@@ -3,8 +3,8 @@
 
 Leaf i is a pair. An inner node holds lower bounds of both numbers over its FAN
 children. A leaf that becomes smaller lowers the bounds above it; a leaf that becomes
-larger leaves them as they are. Bounds are made exact on the path to the smallest leaf
-only, so that a change costs O(1) nearly always.
+larger leaves them as they are. Bounds are made exact only on the path to the smallest
+leaf, so a change nearly always costs O(1).
 
 NaN is never a minimum.
 """

@@ -5,9 +5,9 @@
     Tiles(X).nearest_to(A, ...)     the k points of X nearest to each point of A
 
 Points are sorted as in a k-d tree, by recursive splits at the median of the feature of
-largest variance, so that the 48 points of a tile are close to each other. 8 tiles are a
-group, and the groups are the leaves of a tree of bounding boxes. A tile of query points
-visits the groups, nearest first, and prunes in four stages:
+largest variance: the 48 points of a tile are close to each other. 8 tiles are a group,
+and the groups are the leaves of a tree of bounding boxes. A tile of query points visits
+the groups, nearest first, and prunes in four stages:
 
     distance of two boxes                   prunes a group for all 48 query points
     distance of a point and a box           prunes a tile for one query point
@@ -15,9 +15,9 @@ visits the groups, nearest first, and prunes in four stages:
     |a - b|^2 by differences, float64       the distance that is returned
 
 With few features the boxes prune nearly everything, with many the inner products in
-float32. Every bound allows for rounding, so that no neighbor is missed: distances are
-those of the last stage, symmetric, and 0 between equal points. Ties go to the smaller
-index. Results do not depend on the order of the search or the number of threads.
+float32. Every bound allows for rounding, so no neighbor is missed. Distances are those
+of the last stage, symmetric, and 0 between equal points. Ties go to the smaller index.
+Results do not depend on the order of the search or the number of threads.
 """
 import numpy as np
 
@@ -599,8 +599,8 @@ cdef double search_tile(
 
 # ---------------------------------------------------------------- each pair once
 # Where boxes prune nothing, each pair is computed once for both of its points. As in a
-# round-robin tournament, each of G - 1 rounds pairs each of the G groups with another,
-# so that no two threads write to the same lists.
+# round-robin tournament, each of G - 1 rounds pairs each of the G groups with another:
+# no two threads write to the same lists.
 
 cdef double search_own_group(
     const tiled_points* b, const query_points* a, Py_ssize_t tile, Py_ssize_t k,

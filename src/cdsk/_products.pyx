@@ -24,7 +24,7 @@ cdef Py_ssize_t PIECE = 2048
 
 
 cdef inline double piece_work(Py_ssize_t p, Py_ssize_t q) noexcept nogil:
-    """Work of the products of one piece: read p rows, multiply them by q."""
+    """Return the work of the products of one piece: read p rows, multiply them by q."""
     return PIECE * (p + product_work(<double> p * q))
 
 

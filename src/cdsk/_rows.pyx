@@ -15,8 +15,8 @@ and for an indefinite K with the negative part K- = F'F, F (r, n):
                             - 2 penalty alpha_i alpha_j |K|_ij
     components       connected components of the graph of max(S, 0)
 
-F is passed together with its transpose, so that a row of K- is a combination of the
-rows of F by a contiguous row of coefficients. Such a row costs O(n r), so each pass
+F is passed together with its transpose: a row of K- is a combination of the rows of F
+with a contiguous row of coefficients. Such a row costs O(n r), so each pass
 over all pairs costs O(n^2 r), unless K- is stored. Both passes use one thread: they run
 once per spectral step, which makes tens of passes over K.
 """

@@ -26,9 +26,9 @@ cdef int cdsk_solve_qp(
     Py_ssize_t* n_iter,           # out
 ) noexcept nogil
 
-# The same steps for a sparse Q in CSR form, at O(k) each for rows of k entries. Columns
-# ascend in each row, every pair (i, j) is there as (j, i) too, and the diagonal is
-# apart; anything else but symmetry is refused with -1.
+# The same steps for a sparse Q in CSR format, at O(k) each for rows of k entries.
+# Columns ascend in each row, both (i, j) and (j, i) are stored, and the diagonal is
+# separate. Except for symmetry this is checked, and -1 is returned otherwise.
 cdef int cdsk_solve_qp_csr(
     Py_ssize_t n,
     const Py_ssize_t* indptr,     # (n + 1,) in, where rows begin and end

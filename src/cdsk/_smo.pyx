@@ -16,10 +16,9 @@ is not positive. One step moves weight t from a coordinate i to a coordinate j:
     t = (g_i - g_j) / (2 (Q_ii + Q_jj - 2Q_ij)), cut off at the box
     g += 2t (Q_j - Q_i)
 
-Invariants: x stays in the box; a coordinate within rounding of a bound is put on it
-exactly, so that no pair is chosen again and again for a remainder of rounding size; g
-belongs to x up to the rounding of the updates (callers compute it afresh for a
-certificate).
+Invariants: x stays in the box. A coordinate within rounding of a bound is set to it
+exactly; otherwise a pair could be chosen repeatedly for a remainder of rounding size. g
+belongs to x up to the rounding of the updates; callers recompute it for a certificate.
 
 The solver sees Q only through a RowSource. A step costs two rows and O(n); from uniform
 weights about n steps are usual. _smo_sparse.pyx takes the same steps at O(k) each for a
@@ -219,7 +218,7 @@ cdef int cdsk_solve_qp(
     cdef Py_ssize_t i, j
     cdef const double* q
     if upper > 1.0:
-        upper = 1.0  # no x_i exceeds it anyway, and the rounding at a bound is relative
+        upper = 1.0  # no x_i can exceed 1, and rounding at a bound is relative to it
     if not is_valid_problem(n, p, upper, tol, max_iter, x):
         return SMO_INVALID
     # g = p + 2Qx, from the rows of the weights that are not zero

@@ -13,8 +13,8 @@ cdef enum:
 cdef inline double min_curvature(const double* diagonal, Py_ssize_t n) noexcept nogil:
     """Return the smallest curvature to divide by.
 
-    The curvature of two equal points is 0 and may be rounded to less. A step is cut off
-    at the box, so that a lower bound is always safe.
+    The curvature of two equal points is 0 and may be rounded to less. A step is clipped
+    to the box, so a lower bound is always safe.
     """
     cdef double largest = 1e-300
     cdef Py_ssize_t i
@@ -28,8 +28,8 @@ cdef inline double move_weight(
 ) noexcept nogil:
     """Move the optimal weight, or what the box allows, from x_i to x_j and return it.
 
-    What comes within rounding of a bound is put on it; over all steps the sum of
-    weights changes by at most n times as much.
+    A weight within rounding of a bound is set to it; over all steps the sum of weights
+    changes by at most n times as much.
     """
     cdef double largest_i = x_i[0]
     cdef double largest_j = upper - x_j[0]

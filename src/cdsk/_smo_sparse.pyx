@@ -158,13 +158,13 @@ cdef void search_node(
             bound == c.score and child << (SHIFT * level) < c.i
         ):
             search_node(s, c, level, child)
-    # so that a bound that was too good does not lead here again
+    # a bound that was too good must not lead here again
     level, node = level + 1, node >> SHIFT
     s.tree.level[level][node] = min_of_children(&s.tree, level, node)
 
 
 cdef inline void prefetch_row(const sparse_state* s, Py_ssize_t i) noexcept nogil:
-    """Prefetch what a step reads of point i, which is in no near cache as a rule."""
+    """Prefetch what a step reads of point i, which is rarely in a near cache."""
     cdef Py_ssize_t k = s.Q.starts[i], end = s.Q.starts[i + 1]
     cdsk_prefetch(&s.x[i])
     cdsk_prefetch(&s.Q.diagonal[i])
