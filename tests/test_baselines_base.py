@@ -32,8 +32,8 @@ EVERY = pytest.mark.parametrize(
 )
 
 
-# Some checks have fewer distinct points than clusters, or so few points that graphs of
-# neighbors fall apart.
+# In some checks there are fewer distinct points than clusters, or the neighbor graph is
+# disconnected.
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 @parametrize_with_checks(ESTIMATORS)
@@ -136,7 +136,7 @@ def test_affinities_are_symmetric_and_non_negative(model, blobs):
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_spectral_labels_are_those_of_cdsk_without_rounds(blobs, kind):
+def test_spectral_labels_are_those_of_cdsk_without_iterations(blobs, kind):
     from scipy import sparse
 
     K = cdsk.gaussian_gram(blobs[0], 1.0)
@@ -149,7 +149,7 @@ def test_spectral_labels_are_those_of_cdsk_without_rounds(blobs, kind):
     assert (labels == expected).all()
 
 
-def test_spectral_labels_warns_of_unconnected_points_and_fewer_clusters():
+def test_spectral_labels_warns_about_unconnected_points_and_fewer_clusters():
     W = np.zeros((20, 20))
     W[0, 1] = W[1, 0] = 1.0
     with (

@@ -221,7 +221,7 @@ def test_units_do_not_matter(rng, unit):
     assert adjusted_rand_score(y, labels) == 1
 
 
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_few_and_equal_points():
     model = BayesianMaxMargin(3, random_state=0, n_sweeps=5)

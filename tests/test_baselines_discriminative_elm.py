@@ -28,7 +28,7 @@ def ridge(H, labels, n_clusters, C):
 
 
 @pytest.mark.parametrize("C", [0.1, 10, 1e4])
-def test_a_round_is_weighted_ridge_regression(rng, C):
+def test_an_iteration_is_weighted_ridge_regression(rng, C):
     H = hidden_layer(rng.normal(size=(70, 4)), 30, np.random.RandomState(0))
     labels = rng.choice(3, size=70, p=[0.6, 0.3, 0.1])
     expected, objective = ridge(H, labels, 3, C)
@@ -71,11 +71,11 @@ def test_hidden_units_are_nonlinear_and_unsaturated(rng, d):
     H = hidden_layer(rng.normal(size=(200, d)), 100, np.random.RandomState(0))
     assert 0.1 < np.quantile(H, 0.05) < 0.3
     assert 0.7 < np.quantile(H, 0.95) < 0.9
-    # points and not only biases make the difference
+    # outputs depend on the points, not only on the biases
     assert H.std(axis=0).mean() > 0.05
 
 
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_more_clusters_than_distinct_points():
     X = np.repeat(np.eye(3), 4, axis=0)
@@ -84,7 +84,7 @@ def test_more_clusters_than_distinct_points():
 
 
 def test_convergence_warning(stretched):
-    with pytest.warns(ConvergenceWarning, match="after max_iter=1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="after max_iter=1 iterations"):
         DiscriminativeELM(3, max_iter=1, random_state=0).fit(stretched[0])
 
 

@@ -24,7 +24,7 @@ def among_neighbors(D, k):
 
 
 @pytest.mark.parametrize("k", [None, 1, 6, 500])
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(moons, k):
     X, _ = moons
@@ -73,7 +73,7 @@ def test_labels_are_kmeans_of_unit_rows_of_eigenvectors():
     assert adjusted_rand_score(expected, model.labels_) == 1
 
 
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_duplicates_constant_features_and_few_points(moons):
     X = np.repeat(moons[0][:40], 3, axis=0)
@@ -113,7 +113,7 @@ def test_a_bandwidth_that_is_too_small(moons, k):
     GaussianSpectral(2, n_neighbors=k).fit(1e-6 * moons[0])
 
 
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_affinities_of_equal_points_are_equal():
     W = GaussianSpectral(2, random_state=0).fit(np.ones((5, 2))).affinity_matrix_

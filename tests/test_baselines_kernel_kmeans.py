@@ -18,7 +18,7 @@ def blobs():
 
 
 def factor(K):
-    """Vectors whose inner products are K."""
+    """Return vectors whose inner products are K."""
     values, vectors = np.linalg.eigh(K)
     return vectors * np.sqrt(np.maximum(values, 0))
 
@@ -61,7 +61,7 @@ def test_with_a_very_wide_kernel_it_is_kmeans(blobs):
     model = KernelKMeans(4, bandwidth=b, n_init=20, random_state=0).fit(blobs)
     peer = KMeans(4, n_init=20, random_state=0).fit(blobs)
     assert adjusted_rand_score(peer.labels_, model.labels_) == 1
-    # 1 - K is |x_i - x_j|^2 / (2 b^2), of which a few digits are left
+    # 1 - K is |x_i - x_j|^2 / (2 b^2), with only a few digits left
     assert model.objective_ * b**2 == pytest.approx(peer.inertia_, rel=1e-4)
 
 
@@ -112,7 +112,7 @@ def test_empty_clusters_are_filled_and_the_objective_decreases(blobs, n_clusters
     assert history[-1] == pytest.approx(objective_of(K, labels), rel=1e-9)
 
 
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_fewer_distinct_points_than_clusters():
     X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)

@@ -43,7 +43,7 @@ def test_intersecting_planes_are_found(rng):
 
 @pytest.mark.parametrize("alpha", [0.3, 0.1, 1e-3])
 @pytest.mark.parametrize("shape", [(60, 90), (90, 10), (150, 2), (40, 1)], ids=str)
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_optimality_conditions_of_all_atoms(rng, shape, alpha):
     # 150 directions in the plane: many atoms are nearly parallel
@@ -104,7 +104,7 @@ def test_duplicates_have_the_same_neighbors_and_labels(rng):
     expected[(point == point[:, np.newaxis]) & ~np.eye(69, dtype=bool)] = W.max()
     np.testing.assert_allclose(model.affinity_matrix_.toarray(), expected, atol=1e-9)
     assert (model.labels_ == model.labels_[point]).all()
-    # the codes still give the points
+    # the codes still reconstruct the points
     residual = unit(copies) - model.coef_ @ unit(copies)
     slope = residual @ unit(copies).T
     slope[point == point[:, np.newaxis]] = 0.0
@@ -130,11 +130,11 @@ def test_lengths_and_units_do_not_matter(rng):
     ],
     ids=["equal", "zeros", "one feature", "two points", "orthogonal copies"],
 )
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
-# points that are all alike
+# equal points
 @pytest.mark.filterwarnings("ignore:Found . connected groups")
 def test_degenerate_data(X):
     for n_clusters in (1, 2):
@@ -152,8 +152,8 @@ def test_the_same_bits_on_any_number_of_threads(rng):
 
 
 def test_convergence_warning(rng, monkeypatch):
-    monkeypatch.setattr("cdsk.baselines._sparse_codes._MAX_ROUNDS", 2)
-    with pytest.warns(ConvergenceWarning, match="did not converge in 2 rounds"):
+    monkeypatch.setattr("cdsk.baselines._sparse_codes._MAX_ITER", 2)
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 iterations"):
         L1Graph(2, random_state=0).fit(rng.normal(size=(30, 5)))
 
 

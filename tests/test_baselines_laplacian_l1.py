@@ -109,7 +109,7 @@ def test_a_learned_graph_is_that_of_the_previous_codes(rng):
 
 
 def test_convergence_warning(rng):
-    with pytest.warns(ConvergenceWarning, match="in max_iter=1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="in max_iter=1 iterations"):
         LaplacianL1Graph(2, max_iter=1).fit(rng.normal(size=(40, 4)))
 
 
@@ -124,11 +124,11 @@ def test_convergence_warning(rng):
     ],
     ids=["equal", "zeros", "one feature", "two points"],
 )
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
-# points that are all alike
+# equal points
 @pytest.mark.filterwarnings("ignore:Found . connected groups")
 def test_degenerate_data(X, graph):
     for n_clusters in (1, 2):

@@ -29,7 +29,7 @@ def problem(rng):
 
 
 def brute(X, pattern, bandwidth):
-    """W, and the mean squared error of points rebuilt by it."""
+    """Return W, and the mean squared error of the points reconstructed from it."""
     W = np.exp(-cdist(X / bandwidth, X / bandwidth, "sqeuclidean") / 2)
     W *= pattern.toarray()
     rebuilt = W / W.sum(axis=1, keepdims=True) @ X
@@ -99,7 +99,7 @@ def test_affinity_is_the_formula_at_the_learned_bandwidths(moons, bandwidth):
     np.testing.assert_allclose(model.affinity_matrix_.toarray(), W, rtol=1e-9)
     variance = X.var(axis=0).sum()
     assert model.history_[-1] == pytest.approx(error / variance)
-    # the first guess: the median length of an edge, for all features
+    # initial bandwidth: the median length of an edge, for all features
     lengths = cdist(X, X)[pattern.toarray() > 0]
     _, error = brute(X, pattern, np.median(lengths))
     assert model.history_[0] == pytest.approx(error / variance)
@@ -114,14 +114,14 @@ def test_the_error_decreases_to_a_stationary_point(rng):
     graph = kneighbors_graph(X, 10)
     error = ReconstructionError(X, (graph + graph.T).tocsr())
     value, gradient = error(np.log(model.bandwidth_))
-    # but where a bandwidth is at the end of its range
+    # except for bandwidths at the end of their range
     inside = np.abs(np.log(model.bandwidth_) - error.initial_logs) < np.log(29)
     assert inside.any()
     assert np.abs(gradient[inside]).max() < 1e-3 * value
 
 
 def test_each_of_many_features_is_learned(rng):
-    # a noisy curve in 400 dimensions: the part of one feature in the error is small
+    # a noisy curve in 400 dimensions: one feature contributes little to the error
     t = rng.uniform(0, 1, (120, 1))
     X = np.sin(6 * t * rng.uniform(0.2, 1, 400)) + 0.1 * rng.normal(size=(120, 400))
     errors = [
@@ -164,9 +164,9 @@ def test_the_unit_does_not_matter(moons, bandwidth, unit):
 
 
 @pytest.mark.parametrize("bandwidth", ["features", "scalar"])
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_duplicates_constant_features_and_few_points(moons, bandwidth):
     model = ManifoldSpectral(2, bandwidth=bandwidth, random_state=0)

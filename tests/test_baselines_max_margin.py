@@ -52,7 +52,7 @@ def test_the_objective_decreases(rng, c):
 def test_the_objective_is_that_of_ridge_regressions(rng):
     X = rng.normal(size=(80, 2))
     model = MaxMarginClustering(3, bandwidth=1.5, C=0.5, random_state=0).fit(X)
-    # with a constant of large weight, which is an intercept that costs nothing
+    # a constant feature of large weight is an intercept without penalty
     K = cdsk.gaussian_gram(X, 1.5) + 1e6
     Y = np.eye(3)[model.labels_]
     ridge = KernelRidge(alpha=2.0, kernel="precomputed").fit(K, Y)
@@ -102,7 +102,7 @@ def test_units_and_origins_do_not_matter(rng, kernel, unit):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_few_and_equal_points(kernel):
     model = MaxMarginClustering(3, kernel=kernel, random_state=0)
@@ -138,5 +138,5 @@ def test_center_and_scale(rng):
 
 def test_convergence_warning(rng):
     X = rng.normal(size=(200, 2))
-    with pytest.warns(ConvergenceWarning, match="still changed after 1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="still changed after 1 iterations"):
         MaxMarginClustering(5, max_iter=1, random_state=0).fit(X)

@@ -9,7 +9,7 @@ from cdsk.baselines._forest import scale_features
 
 
 def asked_of(tree, x):
-    """Inner nodes on the way of x."""
+    """Return the inner nodes on the path of x."""
     node, nodes = 0, set()
     while tree.children_left[node] >= 0:
         nodes.add(node)
@@ -63,7 +63,7 @@ def test_trees_are_grown_on_samples_to_a_depth(rng):
     trees = [model._grow_tree(X, np.random.RandomState(seed)) for seed in range(20)]
     assert {tree.tree_.n_node_samples[0] for tree in trees} == {20}
     assert max(tree.get_depth() for tree in trees) == 4
-    # all features, one as often as the other
+    # all features are used equally often
     used = np.concatenate([tree.tree_.feature for tree in trees])
     counts = np.bincount(used[used >= 0], minlength=5)
     assert counts.min() > 0.5 * counts.max()
@@ -89,7 +89,7 @@ def test_features_between_0_and_1(rng):
     assert (np.argsort(unit[:, :3], axis=0) == np.argsort(X[:, :3], axis=0)).all()
 
 
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_affinity_of_equal_points():
     model = RatioRF(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))

@@ -81,7 +81,7 @@ def test_surplus_clusters_become_empty():
 
 @KERNELS
 def test_boundaries_move_to_low_density(rng, kernel):
-    # k-means gives the near points of a wide cluster to the narrow one beside it
+    # k-means assigns near points of a wide cluster to the narrow one next to it
     X = rng.normal(size=(300, 2))
     y = np.repeat([0, 1], 150)
     X[y == 0] *= 0.3
@@ -93,7 +93,7 @@ def test_boundaries_move_to_low_density(rng, kernel):
 
 
 def test_kernel_and_linear_model_agree_where_kernels_do(rng):
-    # for a very wide Gaussian, k = 1 - |x - y|^2 / (2 b^2): linear but for a factor
+    # a very wide Gaussian is 1 - |x - y|^2 / (2 b^2): linear up to a factor
     X = center_and_scale(rng.normal(size=(60, 2)))[0]
     b = 100.0
     linear = RIM(3, regularization=0.01, random_state=0).fit(X)
@@ -112,7 +112,7 @@ def test_units_do_not_matter(rng, unit):
 
 
 @KERNELS
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_few_and_equal_points(kernel):
     model = RIM(3, kernel=kernel, random_state=0)
@@ -141,11 +141,11 @@ def test_invalid_parameters(wrong, message):
         RIM(2, **wrong).fit(np.eye(4))
 
 
-def test_it_reaches_what_gemclus_does():
+def test_the_objective_is_that_of_gemclus():
     linear = pytest.importorskip("gemclus.linear")
     X = center_and_scale(make_blobs(120, 3, centers=4, random_state=1)[0])[0]
     model = RIM(4, random_state=0).fit(X)
-    reg = 0.001 / 4  # theirs sums over clusters
+    reg = 0.001 / 4  # the penalty of gemclus is a sum over clusters
     how = {"reg": reg, "learning_rate": 0.1, "max_iter": 3000, "batch_size": 120}
 
     def objective(rival):
@@ -154,7 +154,7 @@ def test_it_reaches_what_gemclus_does():
         information = np.mean(np.sum(xlogy(p, p), axis=1)) - np.sum(xlogy(mean, mean))
         return information - reg * np.sum(rival.W_**2)
 
-    # theirs starts at random
+    # gemclus starts at random
     rivals = [linear.RIM(4, **how, random_state=seed).fit(X) for seed in range(4)]
     best = max(rivals, key=objective)
     assert objective(best) == pytest.approx(model.objective_[-1], rel=1e-5)

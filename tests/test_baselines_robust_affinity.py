@@ -9,7 +9,7 @@ from cdsk.baselines._forest import scale_features
 
 
 def path(tree, x):
-    """Nodes on the way of x without the root, with the leaf."""
+    """Return the nodes on the path of x, with the leaf but without the root."""
     node, nodes = 0, []
     while tree.children_left[node] >= 0:
         left = x[tree.feature[node]] <= tree.threshold[node]
@@ -77,17 +77,17 @@ def test_the_nearest_of_each_row_are_kept(rng):
 
 
 def with_noise(rng):
-    """Three clusters in six features, and 20 others that vary more."""
+    """Return three clusters in six features, and 20 features of larger variance."""
     X, y = make_blobs(200, 6, centers=3, random_state=3)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     return np.hstack([X, rng.normal(scale=3, size=(200, 20))]), y
 
 
-def test_features_without_structure_do_no_harm(rng):
+def test_features_without_structure_are_ignored(rng):
     X, y = with_noise(rng)
     labels = RobustAffinityGraph(3, random_state=0).fit_predict(X)
     assert adjusted_rand_score(y, labels) > 0.95
-    # a Gaussian sees nothing, whatever its bandwidth
+    # a Gaussian kernel does not find the clusters for any bandwidth
     for part in [0.2, 0.4, 0.7, 1.4]:
         W = gaussian_gram(X, part * np.sqrt(X.var(axis=0).sum()))
         labels = spectral_labels(W, 3, random_state=0)
@@ -101,7 +101,7 @@ def test_units_do_not_matter(rng):
     assert (model.fit_predict(X * 2.0 ** rng.integers(-300, 300, 8)) == labels).all()
 
 
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_points_that_no_tree_separates():
     model = RobustAffinityGraph(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))

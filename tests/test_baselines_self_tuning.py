@@ -1,4 +1,4 @@
-"""Self-tuning spectral clustering: W by its formula, and what local scales are for."""
+"""Self-tuning spectral clustering: W by its formula, clusters of unequal density."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from cdsk.baselines import GaussianSpectral, SelfTuningSpectral
 
 @pytest.fixture(scope="module")
 def dense_and_sparse():
-    """A dense blob within a wide, thin ring."""
+    """Return a dense blob within a wide, sparse ring."""
     rng = np.random.default_rng(4)
     angle = rng.uniform(0, 2 * np.pi, 100)
     ring = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -24,7 +24,7 @@ def dense_and_sparse():
 
 @pytest.mark.parametrize("rank", [1, 7, 500])
 @pytest.mark.parametrize("k", [None, 2, 12])
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_affinity_equals_its_formula(dense_and_sparse, rank, k):
     X, _ = dense_and_sparse
@@ -50,7 +50,7 @@ def test_clusters_of_unequal_density(dense_and_sparse, k):
     X, y = dense_and_sparse
     model = SelfTuningSpectral(2, n_neighbors=k, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
-    if k is None:  # scikit-learn warns of a graph in parts
+    if k is None:  # scikit-learn warns about a disconnected graph
         peer = SpectralClustering(2, affinity="precomputed", random_state=0)
         labels = peer.fit_predict(model.affinity_matrix_)
         assert adjusted_rand_score(labels, model.labels_) == 1
@@ -60,7 +60,7 @@ def test_clusters_of_unequal_density(dense_and_sparse, k):
 
 @pytest.mark.parametrize("unit", [1e-100, 1e100])
 @pytest.mark.parametrize("k", [None, 5])
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
     X, _ = dense_and_sparse
@@ -71,7 +71,7 @@ def test_the_unit_does_not_matter(dense_and_sparse, unit, k):
 
 
 @pytest.mark.parametrize("k", [None, 3, 12])
-# graphs of so few neighbors fall apart
+# graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_points_with_many_duplicates(dense_and_sparse, k):
     X, y = dense_and_sparse

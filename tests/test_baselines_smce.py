@@ -32,7 +32,7 @@ def test_two_close_knots_are_separated(rng, lam):
 
 
 def problem(X, i, k):
-    """Neighbors, distances and directions as the paper has them, by brute force."""
+    """Return neighbors, distances and directions of the paper, by brute force."""
     distances = np.linalg.norm(X - X[i], axis=1)
     near = np.argsort(distances)[1 : k + 1]
     d = distances[near]
@@ -40,7 +40,7 @@ def problem(X, i, k):
 
 
 def least_by_scipy(gram, costs):
-    """The least objective, with a = p - m, p >= 0 and m >= 0 by SLSQP."""
+    """Return the smallest objective by SLSQP, with a = p - m, p >= 0 and m >= 0."""
     k = len(costs)
 
     def objective(pm):
@@ -65,7 +65,7 @@ def least_by_scipy(gram, costs):
 
 @pytest.mark.parametrize("lam", [0.01, 0.1, 10.0])
 @pytest.mark.parametrize("d", [2, 8])
-def test_codes_minimize_the_objective_as_scipy_does(rng, d, lam):
+def test_codes_have_the_smallest_objective_found_by_scipy(rng, d, lam):
     X = rng.normal(size=(30, d))
     for i in range(5):
         _, distances, U = problem(X, i, 9)
@@ -92,7 +92,7 @@ def test_the_affinity_satisfies_the_optimality_conditions(rng, lam):
         atoms, a = sparse_code(gram, np.zeros(k), costs, nearest, affine=True)
         slope = gram[:, atoms] @ a
         level = -(slope[atoms] + costs[atoms] * np.sign(a)).mean()
-        # one multiplier for all in use, which no other violates
+        # the same multiplier for all active atoms, which no inactive one violates
         np.testing.assert_allclose(
             slope[atoms] + level, -costs[atoms] * np.sign(a), atol=1e-8
         )
@@ -127,7 +127,7 @@ def test_duplicates_and_units(rng):
     ],
     ids=["equal", "a line", "two points", "a grid", "nearly equal"],
 )
-# fewer places than clusters
+# fewer distinct points than clusters
 @pytest.mark.filterwarnings("ignore:X has . distinct points")
 def test_degenerate_data(X):
     for n_clusters in (1, 2):

@@ -9,7 +9,7 @@ from cdsk.blocks._landmarks import LandmarkOptions
 from cdsk.blocks._passes import ThreadPasses, choose_part_rows, map_ordered
 from cdsk.blocks._sources import as_source
 
-# Seconds to wait for what comes at once, unless the test fails.
+# Timeout in seconds; nothing waits that long unless a test fails.
 PATIENCE = 600
 OPTIONS = LandmarkOptions(
     n_clusters=2,
@@ -28,7 +28,7 @@ def no_thread_is_left():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_in_order_and_not_all_at_once(n_threads, no_thread_is_left):
+def test_parts_are_mapped_in_order_with_bounded_lookahead(n_threads, no_thread_is_left):
     read, given = [], 0
     finished = [threading.Event() for _ in range(50)]
 
@@ -39,7 +39,7 @@ def test_in_order_and_not_all_at_once(n_threads, no_thread_is_left):
             yield i
 
     def square(i):
-        # of two that are next to each other the second one ends first
+        # of two consecutive parts the second one finishes first
         if n_threads > 1 and i % 2 == 0:
             assert finished[i + 1].wait(PATIENCE)
         finished[i].set()
@@ -51,7 +51,7 @@ def test_in_order_and_not_all_at_once(n_threads, no_thread_is_left):
     assert given == 50
 
 
-def test_on_so_many_threads():
+def test_number_of_threads():
     barrier = threading.Barrier(3, timeout=PATIENCE)
     done = list(map_ordered(range(3), lambda i: barrier.wait() >= 0, 3))
     assert done == [(0, True), (1, True), (2, True)]

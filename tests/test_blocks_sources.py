@@ -23,7 +23,7 @@ def read_rows(source, max_rows=7, n_features=3):
 
 
 class Sliced:
-    """Array as of zarr and h5py: a shape, and slices that are read on demand."""
+    """Array like those of zarr and h5py: a shape, and slices read on demand."""
 
     def __init__(self, array):
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
@@ -358,7 +358,7 @@ def test_invalid_files(tmp_path):
         list(as_source(tmp_path / "objects.npy").iter_parts())
     np.save(tmp_path / "short.npy", np.ones((9, 3)))
     os.truncate(tmp_path / "short.npy", 300)
-    with pytest.raises(ValueError, match=r"short\.npy: it is shorter than 344 bytes"):
+    with pytest.raises(ValueError, match=r"short\.npy: expected 344 bytes; the file"):
         list(as_source(tmp_path / "short.npy").iter_parts())
 
 

@@ -22,7 +22,7 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 dask_rows = importlib.import_module("dask_rows")
 CDSK = importlib.import_module("cdsk.dask").CDSK
 
-# warnings of distributed about sockets and loops that close
+# warnings of distributed about closing sockets and event loops
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings(
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-# Seconds to wait for what comes at once, unless the test fails.
+# Timeout in seconds; nothing waits that long unless a test fails.
 PATIENCE = 600
 
 
@@ -100,7 +100,7 @@ class Forgotten(distributed.diagnostics.plugin.SchedulerPlugin):
 
 
 def left_behind(client):
-    """What the client and the scheduler hold when all running tasks have ended."""
+    """Return what client and scheduler still hold after all tasks have ended."""
     scheduler = client.cluster.scheduler
     forgotten = Forgotten(scheduler)
 
@@ -168,7 +168,7 @@ def test_results_are_merged_while_others_are_computed(X, expected, client, monke
         lambda self, part: held.append((part, len(client.futures))),
     )
     found = model().fit(da.from_array(X, chunks=(5, 4)))
-    # of 60 chunks, those that wait to be merged on two workers, and merges of them
+    # of 60 results, only those that wait for a merge on two workers, and their merges
     first = next(count for part, count in held if part == 1.0)
     assert first <= 2 * 2 * fan_in
     assert (found.labels_.compute() == expected.labels_).all()
@@ -183,7 +183,7 @@ def test_failures_leave_nothing_behind(X, client):
     with pytest.raises(ValueError, match="n_clusters=3 and n_samples=2") as e:
         model().fit(da.ones((2, 2), chunks=(1, 2)))
     assert left_behind(client) == []
-    assert e.traceback  # which does not keep a future alive
+    assert e.traceback  # does not keep a future alive
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_failures_leave_nothing_behind(X, client):
         # while blocks are read: of the sample, of the similarities
         ("cdsk._utils.Progress.update", 1),
         ("cdsk._utils.Progress.update", 2),
-        # while the sample, its size, the landmarks are waited for
+        # while waiting for the sample, its size, the landmarks
         *(("cdsk.dask._cluster.wait", k) for k in (1, 2, 3)),
     ],
 )

@@ -38,7 +38,7 @@ def names_of_the_reference():
 
 
 def test_the_reference_has_every_public_name_once():
-    pytest.importorskip("distributed", reason="cdsk.dask needs dask and distributed")
+    pytest.importorskip("distributed", reason="distributed is not installed")
     assert sorted(names_of_the_reference()) == sorted(public_names())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Estimators of the methods that the paper compares CDSK with; docs/baselines.md."""
+"""The methods that the paper compares CDSK with, as estimators (docs/baselines.md)."""
 
 from cdsk.baselines._base import spectral_labels
 from cdsk.baselines._bayesian_max_margin import BayesianMaxMargin

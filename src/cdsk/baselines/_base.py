@@ -45,8 +45,8 @@ class Baseline(ClusterMixin, BaseEstimator, ABC):
     """A clustering method that CDSK is compared with.
 
     A subclass has the parameters ``n_clusters`` and ``random_state``, checks its other
-    parameters in ``_check_parameters`` and clusters in ``_cluster``. BLAS has one
-    thread during the whole fit, so that results do not depend on their number.
+    parameters in ``_check_parameters`` and clusters in ``_cluster``. BLAS uses one
+    thread during the fit, so results do not depend on the number of threads.
     """
 
     n_clusters: int
@@ -91,7 +91,7 @@ class Baseline(ClusterMixin, BaseEstimator, ABC):
         return point_of if len(row_of) <= self.n_clusters else labels[row_of][point_of]
 
     def _check_parameters(self):
-        """Raise ValueError for invalid parameters, without those checked by ``fit``."""
+        """Raise ValueError for invalid parameters that ``fit`` does not check."""
 
     @abstractmethod
     def _cluster(self, X, rng):

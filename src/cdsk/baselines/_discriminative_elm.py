@@ -24,12 +24,12 @@ class DiscriminativeELM(Baseline):
     in turn: B by ridge regression, in which all clusters have the same weight whatever
     their size n_k, and y_i by the largest output of h_i B (the paper's first method,
     iterated weighted ELM), until labels do not change. The initial labels are those of
-    k-means. The update of y neglects the change of n_k, so that J may increase a
-    little. The method corrects k-means for elongated clusters, but keeps a wrong
-    partition that a network separates well, such as both halves of two rings.
+    k-means. The update of y neglects the change of n_k, so J may increase a little. The
+    method corrects k-means for elongated clusters, but keeps a wrong partition that a
+    network separates well, such as both halves of two rings.
 
     Features are standardized, and the input of a unit is (x . r) / sqrt(d) + b with r
-    and b uniform in [-1, 1], so that units are nonlinear and unsaturated for any d.
+    and b uniform in [-1, 1]: units are nonlinear and unsaturated for any d.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class DiscriminativeELM(Baseline):
     C : float, default=10.0
         Weight of the errors relative to ``|B|^2``, between 1e-9 and 1e9.
     max_iter : int, default=100
-        Maximum number of rounds.
+        Maximum number of iterations.
     n_init : int, default=10
         Number of k-means initializations.
     random_state : int, RandomState or None, default=None
@@ -51,15 +51,15 @@ class DiscriminativeELM(Baseline):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each point. There may be fewer clusters than ``n_clusters``.
     objective_ : ndarray of shape (n_iter,)
-        J of the labels before each round with the best B, the first those of k-means.
-        An empty cluster contributes 1, as one that is not separated at all.
+        J before each iteration with the best B, first for the labels of k-means. An
+        empty cluster contributes 1, as one that is not separated at all.
     n_iter_ : int
-        Number of rounds, including the last one, which changed no label.
+        Number of iterations, including the last one, which changed no label.
 
     Notes
     -----
-    A round takes O(n n_hidden^2 + n_hidden^3), 0.4 s on one core for 3000 points, and
-    memory 16 (n + n_hidden) n_hidden bytes.
+    An iteration takes O(n n_hidden^2 + n_hidden^3), 0.4 s on one core for 3000 points,
+    and 16 (n + n_hidden) n_hidden bytes of memory.
 
     References
     ----------
@@ -115,7 +115,7 @@ class DiscriminativeELM(Baseline):
         else:
             warn(
                 "DiscriminativeELM did not converge: labels still changed after "
-                f"max_iter={self.max_iter} rounds. Increase max_iter, or change C.",
+                f"max_iter={self.max_iter} iterations. Increase max_iter, or change C.",
             )
         self.objective_ = np.array(values)
         self.n_iter_ = len(values)

@@ -27,10 +27,10 @@ class LaplacianL1Graph(L1Graph):
     ``|x_i - ...|^2 + lam |a_i|_1 + gamma Tr(A L A')`` with lam = 2 alpha: for gamma = 0
     the codes are those of ``L1Graph``. Block coordinate descent, from the codes of
     ``L1Graph``, minimizes over one code after the other: the objective decreases in
-    every round. Equal rows count as one point.
+    every iteration over all codes. Equal rows count as one point.
 
-    A round takes O(n^2 s) and more if points are nearly parallel, with s points in a
-    combination; memory is O(n^2). On one core 2,414 faces of 1,024 pixels take 20 s.
+    An iteration takes O(n^2 s) and more if points are nearly parallel, with s points in
+    a combination; memory is O(n^2). On one core 2,414 faces of 1,024 pixels take 20 s.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class LaplacianL1Graph(L1Graph):
     n_graphs : int, default=5
         Number of updates of a learned graph.
     max_iter : int, default=50
-        Maximum number of rounds with one graph.
+        Maximum number of iterations with one graph.
     tol : float, default=1e-4
-        Relative decrease of the objective at which the rounds stop.
+        Relative decrease of the objective at which the iteration stops.
     mass : float, default=1.0
         Share of the l1 norm of each code that is kept, in its largest coefficients.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
@@ -66,9 +66,9 @@ class LaplacianL1Graph(L1Graph):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each sample, numbered in order of appearance.
     objective_ : ndarray
-        Initial objective with the last graph, and the objective after each round.
+        Initial objective with the last graph, and the objective after each iteration.
     n_iter_ : int
-        Rounds with the last graph.
+        Number of iterations with the last graph.
     coef_ : csr_array of shape (n_samples, n_samples)
         A: row i is the code of sample i, before ``mass`` is applied.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
@@ -135,8 +135,9 @@ class LaplacianL1Graph(L1Graph):
                     break
             else:
                 warn(
-                    f"The codes did not converge in max_iter={self.max_iter} rounds: "
-                    f"the last one decreased the objective {history[-2]:.6g} by "
+                    f"The codes did not converge in max_iter={self.max_iter} "
+                    "iterations: the last one decreased the objective "
+                    f"{history[-2]:.6g} by "
                     f"{history[-2] - history[-1]:.1e}, more than tol={self.tol} times "
                     "its value. Increase max_iter.",
                 )

@@ -151,8 +151,8 @@ class ManifoldSpectral(AffinityBaseline):
         steepness = np.linalg.norm(gradient) / value if value > 0 else 0.0
         if steepness == 0:  # all neighbors are duplicates
             return first, np.array(history)
-        # The first step of L-BFGS is the gradient. Scaled to unit length, as with many
-        # features the step would otherwise be taken for convergence.
+        # The first step of L-BFGS is the gradient, here scaled to unit length. With
+        # many features a smaller step would look like convergence.
         unit = value * min(steepness, 1.0)
         result = minimize(
             lambda logs: [value / unit for value in error(logs)],

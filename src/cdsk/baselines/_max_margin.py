@@ -37,15 +37,15 @@ class MaxMarginClustering(Baseline):
     other than the hinge, for which labels never change: here the squared loss (their
     LS-SVM), with one function per cluster. For given labels the f_k are kernel ridge
     regressions; for given f_k the best labels of the allowed sizes solve a
-    transportation problem, exactly. The objective decreases in each round.
+    transportation problem, exactly. The objective decreases in each iteration.
 
     Alternation converges to a local minimum near its initial labels. It starts from
     k-means of the data, and of the c + 1 and 2c leading components of the kernel, each
     in units of its standard deviation. The result with the smallest objective is kept.
 
-    One Cholesky factorization, O(n^3), then O(n^2 c) for each round; n^2 memory. On one
-    core 23 s for 2030 points of 2050 features in 203 clusters, most of it for k-means,
-    and 7 s for 3000 points of 200 features in 100.
+    Takes one Cholesky factorization, O(n^3), O(n^2 c) for each iteration, and n^2
+    memory. On one core 23 s for 2030 points of 2050 features in 203 clusters, mostly
+    for k-means, and 7 s for 3000 points of 200 features in 100.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class MaxMarginClustering(Baseline):
     n_init : int, default=10
         Number of k-means initializations.
     max_iter : int, default=100
-        Maximum number of rounds from each of the initial labels.
+        Maximum number of iterations from each of the initial labels.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -74,10 +74,10 @@ class MaxMarginClustering(Baseline):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each point, numbered in order of appearance.
-    objective_ : ndarray of shape (n_rounds,)
+    objective_ : ndarray of shape (n_iter,)
         The objective, divided by n, after each regression.
     n_iter_ : int
-        Number of rounds of the result that was kept.
+        Number of iterations of the best result.
 
     References
     ----------
@@ -145,7 +145,7 @@ class MaxMarginClustering(Baseline):
         if not converged:
             warn(
                 f"MaxMarginClustering did not converge: labels still changed after "
-                f"{self.n_iter_} rounds. Increase max_iter.",
+                f"{self.n_iter_} iterations. Increase max_iter.",
             )
         return labels
 
@@ -161,7 +161,7 @@ class MaxMarginClustering(Baseline):
         return K, points
 
     def _alternate(self, labels, factor, min_size, max_size):
-        """Return labels, the objective of every round, and whether they converged."""
+        """Return labels, the objective of every iteration, and whether it converged."""
         n, c = len(labels), self.n_clusters
         history = []
         targets = np.eye(c)

@@ -37,8 +37,8 @@ class RatioRF(AffinityBaseline):
         there are fewer.
     max_depth : int, default=None
         Maximum number of tests on a path; None: log2 of the size of the samples. Tests
-        within clusters add noise: measured, three of 90 points of separate blobs have
-        the wrong label, with a depth of 5 none.
+        within clusters add noise: with the default, three of 90 points of separate
+        blobs have the wrong label; with a depth of 5, none.
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
         As in ``CDSK``.
     n_init : int, default=20

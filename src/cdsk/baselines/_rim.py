@@ -60,8 +60,8 @@ class RIM(Baseline):
         Bandwidth of the Gaussian kernel, as in ``CDSK``.
     regularization : float, default=0.001
         Weight of the penalty, n_clusters times the paper's lambda. The paper sums over
-        clusters, so that no value of lambda fits both few and many. Data are in units
-        of their root mean square distance to their center.
+        clusters, and no value of lambda suits both few and many clusters. Data are in
+        units of their root mean square distance to their center.
     n_init : int, default=10
         Number of k-means initializations.
     max_iter : int, default=1000

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from cdsk._utils import check_memory, warn
 
-# Atoms that join the active set at a time, and the maximum number of rounds.
-_MAX_NEW_ATOMS, _MAX_ROUNDS = 8, 10**4
+# Atoms that join the active set at a time, and the maximum number of iterations.
+_MAX_NEW_ATOMS, _MAX_ITER = 8, 10**4
 # Added to the diagonal of Gram matrices, so that the minimizer is unique.
 _RIDGE = 1e-10
 # Tolerated violation of optimality of inactive atoms: relative to their cost, and
@@ -44,16 +44,16 @@ def sparse_code(
     Coefficients of ``excluded`` atoms are 0, and coefficients sum to 1 if ``affine``;
     the ``initial`` code must then sum to 1 as well.
 
-    For given signs of a the minimizer solves a linear system. Atoms leave the active
-    set when they reach zero on the way to it. Then those inactive atoms join that
-    violate the optimality conditions most, until there is none (an active-set method,
-    as that of Lee, Battle, Raina & Ng, 2007). Coordinate descent takes 10^5 passes and
+    This is an active-set method, like that of Lee, Battle, Raina & Ng (2007). For given
+    signs of a the minimizer solves a linear system. Atoms that reach zero on the way to
+    it leave the active set. Then the inactive atoms that violate the optimality
+    conditions most join it, until none does. Coordinate descent takes 10^5 passes and
     more if atoms are nearly parallel.
     """
     costs = np.broadcast_to(costs, len(gram))
     (atoms, a), excluded, multiplier = initial, list(excluded), 0.0
     signs = np.sign(a)
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_MAX_ITER):
         while len(atoms):
             best, multiplier = _solve_for_signs(
                 gram, linear, costs, atoms, signs, ridge, affine
@@ -89,7 +89,7 @@ def sparse_code(
         signs = np.concatenate([signs, np.sign(slope[new])])
     else:
         warn(
-            f"A sparse code did not converge in {_MAX_ROUNDS} rounds: the optimality "
+            f"A sparse code did not converge in {_MAX_ITER} iterations: the optimality "
             f"conditions are violated by {violation.max():.1e}.",
         )
     used = a != 0

@@ -54,7 +54,7 @@ from cdsk.report._report import Report, make_report
 N_LANDMARKS, LANDMARKS_PER_CLUSTER, ROWS_PER_LANDMARK = 3000, 30, 2
 SAMPLE_PER_LANDMARK = 10
 
-# Stages of a fit, and about which share of its time each takes.
+# Stages of a fit, and their approximate fractions of the time.
 STAGE_SHARES = {
     "sample": 0.05,
     "landmarks": 0.15,
@@ -83,11 +83,11 @@ def fit_landmark_model(
 ) -> CDSK:
     """Return a fit of the landmarks with the parameters of ``model``.
 
-    The stages are those of ``CDSK.fit``, but the candidate kernels are given by all
-    rows of the data, by the Gram matrices of the landmarks.
+    The stages are those of ``CDSK.fit``, but the candidate kernels are the Gram
+    matrices of the landmarks, computed from all rows of the data.
     """
     X, n_threads = landmarks.points, resolve_n_threads(model.n_threads)
-    # a landmark that is the nearest of no row counts as one
+    # a landmark that is nearest to no row counts as one row
     counts = np.maximum(gram.counts, 1).astype(np.float64)
     params = model.get_params(deep=False)
     settings = Settings(**params)
@@ -114,7 +114,7 @@ def fit_landmark_model(
 class LandmarkEstimator(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """Base of the landmark estimators; subclasses make the passes over the rows."""
+    """Base class of landmark estimators; subclasses run the passes over the rows."""
 
     _report_name: str
 
@@ -294,21 +294,22 @@ class LandmarkEstimator(
 
 
 class BlockCDSK(LandmarkEstimator):
-    """CDSK of data that are read in blocks of rows, by landmarks.
+    """CDSK for data that are read in blocks of rows, by landmarks.
 
-    For data that exceed the memory, or the time for ``CDSK``: every row is compared
-    with some 3000 *landmarks* instead of all other rows. Two landmarks are similar if
-    many rows are close to both, so that all rows contribute to the similarity. ``CDSK``
-    clusters the landmarks, and the landmarks near a row vote for its label.
+    Use it for data that do not fit in memory, or for which ``CDSK`` takes too long.
+    Every row is compared with about 3000 *landmarks* instead of all other rows. Two
+    landmarks are similar if many rows are close to both, so all rows contribute to the
+    similarity. ``CDSK`` clusters the landmarks, and the landmarks near a row vote for
+    its label.
 
-    Time grows with n_samples x n_landmarks x n_features at worst and less with few
-    features, in three passes over the data. Memory holds the sample, the landmarks,
-    some parts of 16 MiB for each thread, and the labels; beyond the labels it does not
-    grow with the data.
+    A fit makes three passes over the data. Its time is at worst proportional to
+    n_samples x n_landmarks x n_features, and less with few features. Its memory holds
+    the sample, the landmarks, a few parts of 16 MiB for each thread, and the labels;
+    only the labels grow with the data.
 
-    Rows have no weights, as sums over rows are exact for integers only. No row is
-    marked as noise: the distances that ``noise`` of ``CDSK`` compares are those of
-    points as they were drawn, and landmarks are spread more evenly.
+    ``sample_weight`` is not supported, because sums over rows are exact for integers
+    only. ``noise`` is not supported, because its threshold is for distances between
+    sampled points, and landmarks are spread more evenly.
 
     Parameters
     ----------
@@ -334,7 +335,7 @@ class BlockCDSK(LandmarkEstimator):
     lam : float in (0, 1], default=0.2
         Weight of the regularizer, as for ``CDSK``.
     max_iter : int, default=20
-        Maximum number of rounds.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Decrease of the objective at which the alternation stops, as for ``CDSK``.
     qp_tol : float, default=1e-4
@@ -349,7 +350,7 @@ class BlockCDSK(LandmarkEstimator):
     n_threads : int, default=None
         Number of blocks that are processed in parallel; None uses all processors.
     verbose : int, default=0
-        1 prints the stages of a fit to standard error, 2 the rounds as well.
+        1 prints the stages of a fit to standard error, 2 also the iterations.
 
     Attributes
     ----------
@@ -374,11 +375,11 @@ class BlockCDSK(LandmarkEstimator):
     lam_ : float
         Regularization in use.
     n_iter_ : int
-        Number of rounds.
+        Number of iterations.
     converged_ : bool
-        Whether the rounds ended before ``max_iter`` was reached.
+        Whether the fit converged within ``max_iter`` iterations.
     params_ : dict
-        Parameters of the fit, whatever has been set since.
+        Parameters of the fit, unchanged by a later ``set_params``.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -483,7 +484,7 @@ class BlockCDSK(LandmarkEstimator):
         return self._predict(X, "predict_proba")
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return rows in the embedding of the landmarks, as means of nearby ones.
+        """Return the rows in the embedding: weighted means of nearby landmarks.
 
         Parameters
         ----------

@@ -2,8 +2,8 @@
 """Z'Z, the similarity of landmarks, summed over all rows (tests/test_blocks_gram.py).
 
 Two landmarks are similar if many points are close to both. Weights are fixed-point
-numbers, so that their sums are exact: they do not depend on the order of the points,
-and do not overflow for fewer than 2^33 points.
+numbers, so their sums are exact: they do not depend on the order of the points, and do
+not overflow for fewer than 2^33 points.
 """
 
 from dataclasses import dataclass

@@ -3,8 +3,8 @@
 
 Z'Z is the Gram matrix of the columns of Z and therefore positive semi-definite. It
 accounts for the number of points: it corresponds to K_ij m_i m_j for points with
-multiplicities m. Its diagonal is the similarity of the rows of one landmark to each
-other and counts, too: many rows with a landmark of their own may be a cluster.
+multiplicities m. Its diagonal is the similarity between the rows of one landmark, and
+is part of the kernel: many rows with a landmark of their own may be a cluster.
 docs/notes/2026-11-17-blocks.md compares other normalizations.
 """
 
@@ -97,8 +97,8 @@ class LandmarkGraph:
 class LandmarkVotes:
     """Votes h(x, y) = sum of z_u(x) over the landmarks u of cluster y.
 
-    The kernel weights of the landmarks are not used: measured, they reduce accuracy
-    for clusters with few landmarks.
+    The kernel weights of the landmarks are not used: they reduce the accuracy for
+    clusters with few landmarks (docs/notes/2026-11-17-blocks.md).
     """
 
     landmarks: Landmarks
@@ -119,7 +119,7 @@ class LandmarkVotes:
         """Return the mean (n, q) of values (m, q) of the landmarks, weighted by z."""
         z, nearest = self._landmark_weights(X)
         total = np.zeros((len(X), values.shape[1]))
-        # landmark by landmark: the same bits for any number of points
+        # one landmark at a time: the same bits for any number of points
         for weight, index in zip(z.T, nearest.T, strict=True):
             total += weight[:, np.newaxis] * values[index]
         return total / z.sum(axis=1, keepdims=True)

@@ -5,9 +5,9 @@ A point x is represented by weights on its r nearest landmarks u,
 
     z_u(x) ~ exp(-|x - u|^2 / (2 f^2 s(x) s(u))),     sum_u z_u(x) = 1,
 
-with the scales s of self-tuning kernels, distances to the 7th nearest landmark, capped
-for outliers, times a factor f. Weights are fixed-point numbers with 15 fractional bits,
-so that sums over points are exact.
+with a factor f and the scales s of self-tuning kernels: distances to the 7th nearest
+landmark, capped for outliers. Weights are fixed-point numbers with 15 fractional bits,
+so sums over points are exact.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def fit_landmarks(points, options, rng, n_threads):
     if len(positions) == 1:  # a single landmark has no distances
         positions = positions[[0, 0]]
     landmarks = Landmarks(positions)
-    landmarks.neighbors  # noqa: B018  computed before several threads ask for it
+    landmarks.neighbors  # noqa: B018  cached before several threads use it
     return representation, landmarks
 
 
@@ -96,7 +96,7 @@ def place_landmarks(points, n_landmarks, method, rng, n_threads):
     seeds = _draw_seeds(distinct, multiplicity, n_landmarks, rng, n_threads)
     centers = distinct[seeds]
     for _ in range(_LLOYD_ITERATIONS):
-        # not by KMeans of scikit-learn, an iteration of which ignores Ctrl-C
+        # not scikit-learn's KMeans, which ignores Ctrl-C during an iteration
         _, nearest = NeighborIndex(centers).kneighbors(points, 1, n_threads=n_threads)
         csr = np.ones(len(points)), nearest[:, 0], np.arange(len(points) + 1)
         members = sparse.csr_array(csr, shape=(len(points), len(centers)))
@@ -124,7 +124,7 @@ def _draw_seeds(points, multiplicity, n_seeds, rng, n_threads):
         index = NeighborIndex(points[rounds[-1]])
         to_last_round = index.kneighbors(points, 1, n_threads=n_threads)[0][:, 0]
         distances = np.minimum(distances, to_last_round)
-        # the smallest of exponential variates over weights: without replacement
+        # sampling without replacement: the smallest exponential variates / weights
         with np.errstate(divide="ignore"):
             keys = rng.exponential(size=len(points)) / (multiplicity * distances**2)
         rounds.append(np.argsort(keys, kind="stable")[:count])
@@ -142,7 +142,7 @@ class Landmarks:
     def neighbors(self):
         """The ``Neighbors`` among the landmarks, with their scales."""
         neighbors = Neighbors(self.points, robust=True)
-        if not neighbors.scales.any():  # all landmarks are equal: any scale will do
+        if not neighbors.scales.any():  # all landmarks are equal: any scale works
             neighbors.scales[:] = 1.0
         return neighbors
 

@@ -2,9 +2,9 @@
 """The passes over the rows of X (tests/test_blocks_passes.py).
 
 A pass maps a function over the parts of X. The calling thread reads them one after the
-other, and at most twice as many as there are threads are in progress. Parts are small,
-so that Ctrl-C, which only the calling thread receives, takes effect within a fraction
-of a second.
+other, and at most twice as many parts as threads are in progress. Only the calling
+thread receives Ctrl-C; as parts are small, it takes effect within a fraction of a
+second.
 """
 
 import math
@@ -185,7 +185,7 @@ class ThreadPasses:
     def predict(self, predictor, method, callback=None):
         """Return the result of a method of a ``LandmarkPredictor`` for all rows."""
         parts, n_features = self._open(predictor.work_per_row)
-        # closed where a pass fails: its threads end before the error is raised
+        # closed if a pass fails: its threads end before the error is raised
         with closing(
             predict_parts(parts, n_features, predictor, method, self._n_threads)
         ) as results:
@@ -232,7 +232,7 @@ class ThreadPasses:
 
 
 def check_same_n_rows(expected, n_rows):
-    """Raise ValueError if a later pass has another number of rows than the first."""
+    """Raise ValueError if the number of rows differs from that of the first pass."""
     if n_rows != expected:
         raise ValueError(
             "X must have the same rows in every pass; got "

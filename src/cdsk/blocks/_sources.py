@@ -100,7 +100,7 @@ class Part:
 
     @contextmanager
     def explain_row_offset(self):
-        """Add to errors, which count rows from the first of this part, where it is."""
+        """Add the first row of this part to errors, whose row numbers start there."""
         try:
             yield
         except ValueError as error:
@@ -131,14 +131,14 @@ class Source:
         ``first_row`` and ``first_block`` are the indices of the first row and block.
         """
         blocks = self._open_blocks()
-        # a generator is closed wherever the pass ends, and so are its files
+        # close a generator, and with it its files, also if the pass fails
         with closing(blocks) if hasattr(blocks, "close") else nullcontext():
             columns = None
             for number, block in enumerate(blocks, first_block):
                 block = _check_block(block, number, self._has_blocks)
                 columns = _check_column_names(block, number, columns)
                 n, d = block.shape
-                # read at once whatever the work: chunks of a file may be compressed
+                # read as a whole, because chunks of a file may be compressed
                 read = max(1, min(_MAX_PART_ROWS, _MAX_PART_SIZE // max(d, 1)))
                 for start in range(0, n, read):
                     buffer = getattr(block, "iloc", block)[start : start + read]
@@ -257,10 +257,10 @@ class NpyFile:
             self.shape, is_fortran, self._dtype = header
             self._offset, self._path = file.tell(), path
         if self._dtype.kind not in "biuf":
-            raise ValueError(f"its dtype is {self._dtype}")
+            raise ValueError(f"expected numbers; got dtype {self._dtype}")
         size = self._offset + math.prod(self.shape) * self._dtype.itemsize
         if os.path.getsize(path) < size:
-            raise ValueError(f"it is shorter than {size} bytes")
+            raise ValueError(f"expected {size} bytes; the file is shorter")
         self._mapped = np.load(path, mmap_mode="r") if is_fortran else None
 
     def __getitem__(self, rows):

@@ -61,8 +61,8 @@ def _check_different(option, path, existing):
 def write_output(path, text, content):
     """Write a text to a file or standard output.
 
-    If the file cannot be written, the text goes to standard output, so that a long fit
-    is not lost.
+    If the file cannot be written, the text is written to standard output: the result of
+    a long fit is not lost.
     """
     if path == "-":
         sys.stdout.write(text)

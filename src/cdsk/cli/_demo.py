@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``cdsk demo``: four methods on two data sets, in a table and a plot.
 
-The data are the digits of scikit-learn, and two moons of 300 points each with 60 points
-of uniform noise, which are not scored. All methods use their defaults, except that the
-bandwidth of scikit-learn's spectral clustering, whose default depends on the unit of
-the data, is half the mean distance to the 7th neighbor.
+The data are scikit-learn's digits, and two moons of 300 points each with 60 points of
+uniform noise, which are not scored. All methods use their defaults, except for the
+bandwidth of scikit-learn's spectral clustering: its default depends on the unit of the
+data, and is replaced by half the mean distance to the 7th neighbor.
 """
 
 import time

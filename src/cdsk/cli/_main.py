@@ -3,7 +3,7 @@
 
 Labels are written to a file or standard output, everything else to standard error.
 Arguments are checked before the fit, and outputs are written after it has succeeded.
-Libraries are imported where they are used, so that ``--help`` is fast.
+Libraries are imported where they are used, to keep ``--help`` fast.
 """
 
 import argparse

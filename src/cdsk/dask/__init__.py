@@ -10,7 +10,7 @@ try:
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "cdsk.dask needs dask and distributed: pip install cdsk[dask]"
+        "cdsk.dask requires dask and distributed: pip install cdsk[dask]"
     ) from error
 
 from cdsk.dask._estimator import CDSK

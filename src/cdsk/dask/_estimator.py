@@ -32,9 +32,10 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
     The same rows and the same ``random_state`` give the same bits as ``BlockCDSK``,
     whatever the chunks, the workers and their number.
 
-    ``fit`` makes two passes over the chunks, and one more if chunk sizes are unknown:
-    persist X if that is cheaper than computing it again. The landmarks are clustered in
-    the process of the caller. Labels and predictions are lazy, in the chunks of X.
+    ``fit`` makes two passes over the chunks, and a third one if chunk sizes are
+    unknown: persist X if that is cheaper than computing it again. The landmarks are
+    clustered in the process of the caller. Labels and predictions are lazy, with the
+    chunks of X.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         return self._predict(X, "predict_proba")
 
     def transform(self, X: Any) -> da.Array:
-        """Return rows in the embedding of the landmarks, as means of nearby ones.
+        """Return the rows in the embedding: weighted means of nearby landmarks.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ from cdsk.dask._tasks import (
 def as_row_chunks(X):
     """Return X as a dask array whose chunks have all columns."""
     if hasattr(X, "to_dask_array"):
-        # tuning would join files of which only some columns are read
+        # tuning would combine files if only some columns are read
         with dask.config.set({"optimization.tune.active": False}):
             X = X.to_dask_array()
     if not isinstance(X, da.Array):
@@ -109,7 +109,7 @@ class DaskPasses:
         return sample, n_sampled
 
     def _with_known_chunks(self, X):
-        """Return X with known chunk sizes, which are counted in a pass if needed."""
+        """Return X with known chunk sizes, counted in an extra pass if necessary."""
         if not math.isnan(X.shape[0]):
             return X
         lengths = self._runner.compute(map_chunks(X, length_task, "count"))

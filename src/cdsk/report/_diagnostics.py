@@ -18,12 +18,12 @@ def collect_warnings(model):
 
 
 def _check_features(model):
-    """Warn if few features have nearly all of the variance, as in a smaller unit.
+    """Warn if few features have nearly all of the variance, as with a smaller unit.
 
-    Mean squared distances are twice the variance, so that all other features change
+    Mean squared distances are twice the variance, so all other features change
     distances by half a percent. Data in comparable units are far from that: digits need
-    45 of 64 features for the same fraction, iris all. Other representations have equal
-    variances, and how kernels other than the Gaussian weight the features is unknown.
+    45 of 64 features for the same fraction, iris needs all. Other representations have
+    equal variances, and other kernels may weight the features differently.
     """
     representation = model.representation_
     if model.params_["kernel"] != "rbf" or representation.name != "raw":

@@ -161,7 +161,7 @@ def _to_float(part, j):
 def _compute_variance_ratio(values, clusters):
     """Return the fraction of the variance between clusters, 0 without variance.
 
-    Values are scaled by the largest, so that no square overflows.
+    Values are scaled by the largest to avoid overflow of squares.
     """
     is_finite = np.isfinite(values)
     values, clusters = values[is_finite], clusters[is_finite]

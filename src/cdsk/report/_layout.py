@@ -2,8 +2,8 @@
 """Two-dimensional layout of the spectral embedding (tests/test_plot.py).
 
 Rows of the embedding have unit length, and those of well separated clusters are
-orthogonal, so that no two of the c coordinates show all clusters. Instead every cluster
-is a corner of a regular polygon. With the mean directions m_y of the clusters, a row
+orthogonal: no two of the c coordinates show all clusters. Instead every cluster is a
+corner of a regular polygon. With the mean directions m_y of the clusters, a row
 u = sum_y t_y m_y is drawn at the mean of the corners weighted by t_y^2 / sum_z t_z^2.
 Points between clusters lie between their corners. Clusters with points between them get
 neighboring corners.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The theorems of the paper as functions; see docs/theory.md."""
+"""Functions that evaluate the theorems of the paper; see docs/theory.md."""
 
 from cdsk.theory._bound import GeneralizationBound, generalization_bound
 from cdsk.theory._cut import NormalizedCut, normalized_cut

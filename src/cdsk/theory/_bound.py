@@ -88,7 +88,7 @@ def generalization_bound(
     weights : array-like of shape (n_samples,)
         Weights a of the points: non-negative, sum 1.
     gamma : float, default=1.0
-        Margin from which on the loss of a point is 0.
+        Smallest margin with zero loss.
     delta : float in (0, 1], default=0.05
         Probability with which the bound may fail.
 

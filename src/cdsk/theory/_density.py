@@ -41,8 +41,8 @@ class KernelDensityClassifier(ClassifierMixin, BaseEstimator):
     weights : {"uniform", "learned"} or array-like of shape (n_samples,), \
 default="uniform"
         Weights of the training points. "uniform": the usual kernel density estimate.
-        "learned": by the quadratic program of ``CDSK`` with the labels known. An array
-        must be non-negative with sum 1.
+        "learned": by the quadratic program of ``CDSK`` with known labels. An array must
+        be non-negative with sum 1.
     bandwidth : float or str, default="neighbor"
         Bandwidth of the Gaussian kernel, as for ``CDSK``.
     lam : float in (0, 1], default=0.3

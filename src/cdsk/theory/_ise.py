@@ -76,7 +76,7 @@ def ise_bound(
         Class of each point, two classes.
     weights : array-like of shape (n_samples,)
         Weights a of the points: non-negative, sum 1. The bound holds uniformly over all
-        weights, so that they may be learned from the same data.
+        weights, so they may be learned from the same data.
     bandwidth : float
         Bandwidth tau of the Gaussian kernel, chosen without these data.
     delta : float in (0, 1], default=0.05
