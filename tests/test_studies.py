@@ -189,7 +189,7 @@ def test_views(folder, monkeypatch, capsys):
     few = [("few", *three_clusters(2))]
     monkeypatch.setattr(study, "noisy", lambda rng, seed, share: few)
     cache = folder / "cache"
-    with pytest.raises(SystemExit, match="cache holds no partitions"):
+    with pytest.raises(SystemExit, match="cache contains no partitions"):
         run(monkeypatch, "views", "rules", cache)
     only = "--only", "images", "units", "battery", "few 0.1 0"
     run(monkeypatch, "views", "fit", folder, cache, "--neighbors", 20, 5, *only)
