@@ -48,8 +48,11 @@ def measure(name, method, n_threads, quick, folder):
         profiled = method == "ours" and isinstance(task, Fit)
         with threadpool_limits(n_threads):
             (result, times, shares), peak, _ = run_with_peak(
-                *(_runs, getattr(task, METHODS[method]), n_threads),
-                *(1 if quick else line.runs, profiled),
+                _runs,
+                getattr(task, METHODS[method]),
+                n_threads,
+                1 if quick else line.runs,
+                profiled,
             )
     except Unavailable as reason:
         return {"skipped": str(reason)}
