@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from benchmarks.peers.measure import with_peak
+from benchmarks.peers.measure import run_with_peak
 from cdsk import CDSK
 
 SCALES = {
@@ -50,7 +50,7 @@ def main():
         how = {"approximation": "lowrank", "rank": options.rank}
     model = CDSK(10, bandwidth=bandwidth, random_state=0, verbose=1, **how)
     began, spent = time.perf_counter(), time.process_time()
-    _, peak, _ = with_peak(model.fit, X)
+    _, peak, _ = run_with_peak(model.fit, X)
     seconds, spent = time.perf_counter() - began, time.process_time() - spent
     print(model.report())
     print(
