@@ -169,8 +169,6 @@ def test_a_report_uses_fitted_attributes_only(satellite):
 def test_stages_use_the_interface_of_operators(path):
     source = (PACKAGE / "_operators" / "base.py").read_text(encoding="utf-8")
     declared = set(re.findall(r"^    (?:def )?([a-z]\w*)[:(]", source, re.MULTILINE))
-    # of the neighbor graph of suggest_n_clusters alone
-    declared |= {"mask_points"}
     text = path.read_text(encoding="utf-8")
     used = set(re.findall(r"(?<![\w.])(?:kernel|similarity)\.([a-z_]\w*)", text))
     assert used <= declared

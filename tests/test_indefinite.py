@@ -257,13 +257,13 @@ def test_weight_step_is_the_convex_qp_of_the_absolute_kernel(rng, make, lam, dty
     np.testing.assert_allclose(problem.q, q, atol=1e-10)
     alpha = weights_in_box(rng, n, lam * n)
     np.testing.assert_allclose(
-        problem.gradient(alpha), q + 2 * Q @ alpha, atol=1e-5 * scale
+        problem.q + 2 * problem.product(alpha), q + 2 * Q @ alpha, atol=1e-5 * scale
     )
     assert problem.objective(alpha) == pytest.approx(
         q @ alpha + alpha @ Q @ alpha, abs=1e-5 * scale
     )
     solution = problem.solve(np.full(n, 1 / n), 1e-6)
-    gap = reference.kkt_gap(Q, q, solution.alpha, 1 / (lam * n))
+    gap = reference.kkt_gap(Q, q, solution.x, 1 / (lam * n))
     assert gap <= 2e-5 * scale
 
 
@@ -283,7 +283,7 @@ def test_weights_equal_those_of_another_solver(rng):
         options={"ftol": 1e-14, "maxiter": 1000},
     )
     problem = WeightProblem(general_kernel(K), vectors, lam)
-    alpha = problem.solve(np.full(n, 1 / n), 1e-9).alpha
+    alpha = problem.solve(np.full(n, 1 / n), 1e-9).x
     assert q @ alpha + alpha @ Q @ alpha == pytest.approx(found.fun, abs=1e-5)
 
 
@@ -388,7 +388,7 @@ def test_threads_change_no_bit(rng, monkeypatch, make):
             vectors = np.stack([np.cos(angle), np.sin(angle)])
             product = similarity.normalized_product(vectors)
             problem = WeightProblem(kernel, vectors, 90.0)
-            alpha = problem.solve(np.full(300, 1 / 300), 1e-6).alpha
+            alpha = problem.solve(np.full(300, 1 / 300), 1e-6).x
         found.append((kernel.negative.factor, similarity.degrees, product, alpha))
     for other in found[1:]:
         assert all((a == b).all() for a, b in zip(other, found[0], strict=True))

@@ -37,7 +37,7 @@ def chosen(partitions, n_clusters=3, neighborhood=None):
 
 def graph_of(X, k=20):
     """The kernel that is 1 for neighbors, and the same as an array."""
-    kernel = NeighborGraph(Neighbors(X, k)).indicator(1)
+    kernel = NeighborGraph(Neighbors(X, k)).kernel(np.inf, 1)
     return kernel, kernel.matrix.toarray()
 
 
@@ -90,7 +90,7 @@ def test_copies_of_a_point_are_inside():
     # one heap of copies far away, whose neighbors are all in the other cluster
     X = np.append(np.arange(300.0), 1000.0)[:, np.newaxis]
     multiplicity = np.append(np.ones(300), 50.0)
-    kernel = NeighborGraph(Neighbors(X, 2), multiplicity).indicator(1)
+    kernel = NeighborGraph(Neighbors(X, 2), multiplicity).kernel(np.inf, 1)
     labels = np.append(np.zeros(300, dtype=int), 1)
     (held,) = chosen([labels], 2, kernel).cohesion
     (alone,) = chosen([labels], 2, graph_of(X, 2)[0]).cohesion

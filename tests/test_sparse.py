@@ -76,7 +76,7 @@ def test_indicator_is_one_for_neighbors(case):
     X, k = case
     graph = NeighborGraph(Neighbors(X, k))
     near = reference.truncated_gram(X, np.inf, graph.neighbors.indices)
-    assert (graph.indicator(1).matrix.toarray() == near).all()
+    assert (graph.kernel(np.inf, 1).matrix.toarray() == near).all()
 
 
 @pytest.mark.parametrize("factor", [0.2, 1.0, 10.0])
@@ -210,7 +210,7 @@ def test_weight_step_equals_that_of_the_dense_kernel(case):
     found = sparse_one.solve(np.full(n, 1 / n), 1e-6)
     expected = dense_one.solve(np.full(n, 1 / n), 1e-6)
     assert found.gap <= 1e-6
-    value, other = (dense_one.objective(w.alpha) for w in (found, expected))
+    value, other = (dense_one.objective(w.x) for w in (found, expected))
     assert abs(value - other) <= 2e-6 * dense_one.scale
 
 
@@ -453,16 +453,18 @@ def test_weight_problem_equals_the_dense_one(rng, factor):
         )
         assert sparse_one.objective(alpha) == pytest.approx(dense_one.objective(alpha))
         np.testing.assert_allclose(
-            sparse_one.gradient(alpha), dense_one.gradient(alpha), atol=1e-11
+            sparse_one.q + 2 * sparse_one.product(alpha),
+            dense_one.q + 2 * dense_one.product(alpha),
+            atol=1e-11,
         )
         np.testing.assert_allclose(
-            sparse_one.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
+            sparse_one.q + 2 * sparse_one.product(alpha), q + 2 * Q @ alpha, atol=1e-11
         )
     ours, theirs = (p.solve(uniform, 1e-7) for p in (sparse_one, dense_one))
     upper = 1 / (lam * n)
     for solution in (ours, theirs):
         assert solution.gap <= 1e-7
-        alpha = solution.alpha
+        alpha = solution.x
         gap = reference.kkt_gap(Q, q, alpha, upper)
         assert gap <= 1.01e-7 * np.abs(q).max()
         assert _smo.kkt_gap(alpha, q + 2 * Q @ alpha, upper) == pytest.approx(
@@ -471,8 +473,8 @@ def test_weight_problem_equals_the_dense_one(rng, factor):
         assert alpha.sum() == pytest.approx(1, abs=1e-12)
         assert ((alpha >= 0) & (alpha <= upper)).all()
     # gaps of 1e-7 bound the distance of both values from the optimum
-    assert sparse_one.objective(ours.alpha) == pytest.approx(
-        dense_one.objective(theirs.alpha), abs=2e-7 * np.abs(q).max()
+    assert sparse_one.objective(ours.x) == pytest.approx(
+        dense_one.objective(theirs.x), abs=2e-7 * np.abs(q).max()
     )
 
 

@@ -27,7 +27,9 @@ def test_objective_and_gradient_equal_reference(rng, dtype):
         q @ alpha + alpha @ Q @ alpha
     )
     np.testing.assert_allclose(
-        weights_problem.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
+        weights_problem.q + 2 * weights_problem.product(alpha),
+        q + 2 * Q @ alpha,
+        atol=1e-11,
     )
 
 
@@ -38,7 +40,9 @@ def test_uniform_weights_need_no_product(rng, dtype):
         q @ alpha + alpha @ Q @ alpha
     )
     np.testing.assert_allclose(
-        weights_problem.gradient(alpha), q + 2 * Q @ alpha, atol=1e-11
+        weights_problem.q + 2 * weights_problem.product(alpha),
+        q + 2 * Q @ alpha,
+        atol=1e-11,
     )
 
 
@@ -49,9 +53,9 @@ def test_start_is_feasible_and_no_worse(rng, lam):
     upper = 1 / (n * lam)
     for alpha in (
         np.full(n, 1 / n),
-        weights_problem.solve(np.full(n, 1 / n), 1e-9).alpha,
+        weights_problem.solve(np.full(n, 1 / n), 1e-9).x,
     ):
-        qp = SimplexQP(q, weights_problem.gradient, upper)
+        qp = SimplexQP(q, weights_problem.product, upper)
         start, gradient = choose_start(qp, alpha)
         assert start.sum() == pytest.approx(1, abs=1e-12)
         assert ((start >= 0) & (start <= upper)).all()
@@ -67,11 +71,11 @@ def test_solution_is_optimal(rng, dtype, lam):
     upper = 1 / (n * lam)
     assert solution.gap <= 1e-6
     scale = np.abs(q).max()
-    assert reference.kkt_gap(Q, q, solution.alpha, upper) <= 1.01e-6 * scale
-    assert abs(solution.alpha.sum() - 1) < 1e-12
-    assert ((solution.alpha >= 0) & (solution.alpha <= upper)).all()
+    assert reference.kkt_gap(Q, q, solution.x, upper) <= 1.01e-6 * scale
+    assert abs(solution.x.sum() - 1) < 1e-12
+    assert ((solution.x >= 0) & (solution.x <= upper)).all()
     # at least a fraction lam of the points carries weight
-    assert np.count_nonzero(solution.alpha) >= lam * n * (1 - 1e-12)
+    assert np.count_nonzero(solution.x) >= lam * n * (1 - 1e-12)
 
 
 def test_the_qp_is_convex(rng):
@@ -85,7 +89,9 @@ def test_uniform_weights_are_stationary_at_one_half(rng):
     K = cdsk.gaussian_gram(rng.normal(size=(50, 2)), 1.0)
     weights_problem = WeightProblem(DenseKernel(K, 1), np.ones((1, 50)), 25.0)
     np.testing.assert_allclose(
-        weights_problem.gradient(np.full(50, 1 / 50)), 0, atol=1e-12
+        weights_problem.q + 2 * weights_problem.product(np.full(50, 1 / 50)),
+        0,
+        atol=1e-12,
     )
 
 

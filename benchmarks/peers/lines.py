@@ -142,7 +142,7 @@ class WeightStep(Line):
 
     def ours(self, n_threads):
         self.problem.kernel.n_threads = n_threads
-        return self.problem.solve(self.start, 1e-4).alpha
+        return self.problem.solve(self.start, 1e-4).x
 
     def peer(self, n_threads):
         tol = self.tol * self.problem.scale * self.problem.penalty

@@ -364,7 +364,7 @@ def by_hard_membership(X, n_clusters, lam):
             if not last:
                 members = labels == np.arange(n_clusters)[:, np.newaxis]
                 problem = WeightProblem(kernel, members.astype(float), penalty)
-                weights = problem.solve(weights, 1e-4).alpha
+                weights = problem.solve(weights, 1e-4).x
         partitions.append(labels)
     return partitions[select_partition(SCALES[2:], partitions, n_clusters).chosen]
 

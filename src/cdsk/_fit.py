@@ -367,19 +367,19 @@ def alternate(
         n_iter += 1
         step = problem.solve(weights, settings.qp_tol)
         proposal, new_problem, objective = _iterate(
-            kernel, step.alpha, settings, rng, embedding.solution
+            kernel, step.x, settings, rng, embedding.solution
         )
         message = proposal.convergence_message
         lower = objective < history[-1] and message is None
         accepted = lower and _keeps_components(first.component, proposal.unconnected)
         if report is not None:
-            report(Round(n_iter, objective, proposal, step.alpha, step.gap, accepted))
+            report(Round(n_iter, objective, proposal, step.x, step.gap, accepted))
         if not accepted:
             converged = True
             break
         # relative to the scale of the problem: the objective may be near 0
         converged = history[-1] - objective <= settings.tol * new_problem.scale
-        weights, embedding, problem = step.alpha, proposal, new_problem
+        weights, embedding, problem = step.x, proposal, new_problem
         qp_gap = step.gap
         history.append(objective)
     if not converged and message is None:

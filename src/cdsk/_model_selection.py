@@ -448,7 +448,7 @@ class _ViewComparison:
             )
             start = embedding.solution
             partitions.append(labels)
-        neighborhood = graph.indicator(self.n_threads)
+        neighborhood = graph.kernel(np.inf, self.n_threads)
         return cohesive_agreement(
             partitions, self.n_clusters, neighborhood, multiplicity
         )
@@ -586,7 +586,7 @@ def _similarity_without_outliers(kernel: Any) -> Similarity:
     kept = np.bincount(label, kernel.multiplicity)[label] > SCALE_NEIGHBOR
     if kept.all() or not kept.any():
         return similarity
-    restricted: Similarity = kernel.mask_points(kept).similarity(uniform, 1.0)
+    restricted: Similarity = kernel.similarity(uniform, 1.0, kept)
     return restricted
 
 

@@ -10,7 +10,7 @@ freshly computed gradient.
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cdsk import _smo
+from cdsk._neighbors import is_diagonal, select_entries
 from cdsk._operators.base import Array, Indices, Kernel, Product
 from cdsk._products import combine, inner
 from cdsk._rows import RowSource, SparseRows, StoredRows
@@ -98,7 +99,15 @@ def solve_qp(
     >>> solve_qp(np.diag([1.0, 3.0]), np.zeros(2)).x.round(6)
     array([0.75, 0.25])
     """
-    rows, product = _sparse_rows(Q) if sparse.issparse(Q) else _dense_rows(Q)
+    rows: RowSource
+    if sparse.issparse(Q):
+        Q = check_symmetric_sparse(Q, "Q")
+        off = select_entries(Q, ~is_diagonal(Q))
+        rows = SparseRows(off.indptr, off.indices, off.data, Q.diagonal())
+        product = Q.dot
+    else:
+        Q = check_symmetric_matrix(Q, "Q")
+        rows, product = StoredRows(Q), partial(_product, Q)
     n = rows.n
     p = as_floats(p, "p", f"hold {n} numbers")
     if not np.isfinite(p).all():
@@ -117,7 +126,7 @@ def solve_qp(
         )
     tol = check_number(tol, "tol", at_least=0)
     max_iter = 1000 * n if max_iter is None else check_integer(max_iter, "max_iter", 0)
-    qp = SimplexQP(p, lambda x: p + 2.0 * product(x), upper)
+    qp = SimplexQP(p, product, upper)
     if x0 is None:
         x, gradient = choose_start(qp, np.full(n, 1.0 / n))
     else:
@@ -130,22 +139,6 @@ def solve_qp(
             f"after {result.n_iter} steps, expected at most tol={tol:.1e}.",
         )
     return result
-
-
-def _dense_rows(Q: ArrayLike) -> tuple[RowSource, Product]:
-    """Return the rows of a matrix in memory, and its product with a vector."""
-    Q = check_symmetric_matrix(Q, "Q")
-    return StoredRows(Q), partial(_product, Q)
-
-
-def _sparse_rows(
-    Q: sparse.sparray | sparse.spmatrix,
-) -> tuple[RowSource, Product]:
-    Q = check_symmetric_sparse(Q, "Q")
-    rows = np.repeat(np.arange(Q.shape[0]), np.diff(Q.indptr))
-    kept = rows != Q.indices
-    starts = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=Q.shape[0])))
-    return SparseRows(starts, Q.indices[kept], Q.data[kept], Q.diagonal()), Q.dot
 
 
 def _product(Q: NDArray[np.floating], x: Array) -> Array:
@@ -161,16 +154,15 @@ def _product(Q: NDArray[np.floating], x: Array) -> Array:
 
 @dataclass(frozen=True)
 class SimplexQP:
-    """The problem above; ``gradient(x)`` is p + 2Qx."""
+    """The problem above; ``product(x)`` is Qx."""
 
     p: Array
-    gradient: Callable[[Array], Array]
+    product: Product
     upper: float
 
-    def objective(self, x: Array, gradient: Array) -> float:
-        """Return p'x + x'Qx, given the gradient at x."""
-        # np.sum and not @: a threaded dot product would depend on the threads of BLAS
-        return 0.5 * float(np.sum(x * (self.p + gradient)))
+    def gradient(self, x: Array) -> Array:
+        """Return p + 2Qx; half of its sum with p, times x, is the objective."""
+        return self.p + 2.0 * self.product(x)
 
 
 def choose_start(qp: SimplexQP, x: Array) -> tuple[Array, Array]:
@@ -186,7 +178,8 @@ def choose_start(qp: SimplexQP, x: Array) -> tuple[Array, Array]:
     vertex[order[:n_full]] = upper
     vertex[order[n_full]] = min(max(1.0 - n_full * upper, 0.0), upper)
     vertex_gradient = qp.gradient(vertex)
-    if qp.objective(vertex, vertex_gradient) < qp.objective(x, gradient):
+    # np.sum and not @: a threaded dot product would depend on the threads of BLAS
+    if np.sum(vertex * (qp.p + vertex_gradient)) < np.sum(x * (qp.p + gradient)):
         return vertex, vertex_gradient
     return x.copy(), gradient
 
@@ -212,7 +205,8 @@ def solve_smo(
         before, gap = gap, _smo.kkt_gap(x, gradient, qp.upper)
     status = "max_iter" if n_iter >= max_iter else "stalled"
     status = "converged" if gap <= tol else status
-    return QPResult(x, qp.objective(x, gradient), float(gap), n_iter, status)
+    objective = 0.5 * float(np.sum(x * (qp.p + gradient)))
+    return QPResult(x, objective, float(gap), n_iter, status)
 
 
 # Decomposition by blocks of coordinates.
@@ -248,27 +242,21 @@ def solve_blocks(
     ``block(indices)`` returns the entries of Q between at most ``size`` coordinates;
     ``n_iter`` of the result counts blocks.
     """
-    n_iter, gap = 0, _smo.kkt_gap(x, gradient, qp.upper)
-    status = "max_iter"
+    n_iter, gap, status = 0, _smo.kkt_gap(x, gradient, qp.upper), "max_iter"
     while gap > tol and n_iter < max_iter:
         chosen = choose_working_set(x, gradient, qp.upper, size)
-        x_block = x[chosen]
-        _, _, n_steps = _smo.solve(
-            StoredRows(block(chosen)),
-            x_block,
-            gradient[chosen],
-            qp.upper,
-            _BLOCK_TOLERANCE * tol,
-            _STEPS_PER_COORDINATE * len(chosen),
-        )
-        if n_steps == 0:
+        rows, x_block, g_block = StoredRows(block(chosen)), x[chosen], gradient[chosen]
+        max_steps = _STEPS_PER_COORDINATE * len(chosen)
+        goal = _BLOCK_TOLERANCE * tol
+        if not _smo.solve(rows, x_block, g_block, qp.upper, goal, max_steps)[2]:
             status = "stalled"
             break
         x[chosen] = x_block
         gradient = qp.gradient(x)
         n_iter, gap = n_iter + 1, _smo.kkt_gap(x, gradient, qp.upper)
     status = "converged" if gap <= tol else status
-    return QPResult(x, qp.objective(x, gradient), float(gap), n_iter, status)
+    objective = 0.5 * float(np.sum(x * (qp.p + gradient)))
+    return QPResult(x, objective, float(gap), n_iter, status)
 
 
 def choose_working_set(x: Array, gradient: Array, upper: float, size: int) -> Indices:
@@ -310,41 +298,32 @@ _MAX_BLOCKS = 1000
 _MIN_BLOCK, _MAX_BLOCK = 1000, 4000
 
 
-@dataclass
-class Weights:
-    """Solution of the weight step; ``gap`` is its KKT gap relative to max |q|."""
-
-    alpha: Array
-    gap: float
-    n_iter: int
-
-
 class WeightProblem:
-    """The QP of one embedding: objective, gradient and solution.
+    """The QP of one embedding, its objective and solution.
 
     ``vectors`` (c, n) are the coordinates of the points, of unit length for each.
     """
 
     def __init__(self, kernel: Kernel, vectors: Array, penalty: float) -> None:
-        self.kernel = kernel
-        self.vectors = vectors
-        self.penalty = penalty
+        self.kernel, self.vectors, self.penalty = kernel, vectors, penalty
         # off-diagonal row sums of K o G
         self._row_sums = np.einsum("ln,ln->n", vectors, kernel.product(vectors))
         # G_ii = 1, so the diagonal adds K_ii - 2 K_ii
         self.q: Array = kernel.row_sums - 2.0 * self._row_sums - kernel.diagonal
         self.scale = max(float(np.max(np.abs(self.q))), np.finfo(float).tiny)
 
-    def _similarity_product(self, alpha: Array) -> Array:
-        """Return (|K| o G) alpha."""
+    def product(self, alpha: Array) -> Array:
+        """Return penalty (|K| o G) alpha."""
         kernel = self.kernel
+        absolute_diagonal = kernel.diagonal + 2.0 * kernel.negative_diagonal
         if not kernel.n_negative and (alpha == alpha[0]).all():
             # no need to read K again
-            uniform: Array = alpha[0] * (self._row_sums + kernel.diagonal)
-            return uniform
-        product = kernel.absolute_product(self.vectors * alpha)
-        off_diagonal: Array = np.einsum("ln,ln->n", self.vectors, product)
-        return off_diagonal + kernel.absolute_diagonal * alpha
+            image = alpha[0] * (self._row_sums + absolute_diagonal)
+        else:
+            product = kernel.absolute_product(self.vectors * alpha)
+            image = np.einsum("ln,ln->n", self.vectors, product)
+            image = image + absolute_diagonal * alpha
+        return np.asarray(self.penalty * image)
 
     def _block(self, points: Indices) -> Array:
         """Return the entries of penalty |K| o G between some points."""
@@ -354,31 +333,28 @@ class WeightProblem:
 
     def objective(self, alpha: Array) -> float:
         """Return the value of the objective."""
-        gradient = self.q + self.penalty * self._similarity_product(alpha)
-        return float(np.sum(alpha * gradient))
+        return float(np.sum(alpha * (self.q + self.product(alpha))))
 
-    def gradient(self, alpha: Array) -> Array:
-        """Return the gradient of the objective."""
-        return self.q + 2.0 * self.penalty * self._similarity_product(alpha)
+    def solve(self, alpha: Array, tol: float) -> QPResult:
+        """Return the optimal weights, from ``alpha`` or a better point.
 
-    def solve(self, alpha: Array, tol: float) -> Weights:
-        """Return the optimal ``Weights``, starting from ``alpha`` or a better point."""
-        qp = SimplexQP(self.q, self.gradient, min(1.0 / self.penalty, 1.0))
+        The gap, and its tolerance, is relative to max |q|.
+        """
+        qp = SimplexQP(self.q, self.product, min(1.0 / self.penalty, 1.0))
         alpha, gradient = choose_start(qp, alpha)
         rows = self.kernel.weight_rows(self.vectors, self.penalty)
-        if rows is None:
+        goal, max_iter = tol * self.scale, _STEPS_PER_POINT * len(alpha)
+        if rows is not None:
+            found = solve_smo(qp, rows, alpha, gradient, goal, max_iter)
+        else:
             size = int(2.0 * np.sqrt(self.vectors.size))
             size = min(max(size, _MIN_BLOCK), _MAX_BLOCK)
-            found = solve_blocks(
-                qp, self._block, size, alpha, gradient, tol * self.scale, _MAX_BLOCKS
-            )
-        else:
-            max_iter = _STEPS_PER_POINT * len(alpha)
-            found = solve_smo(qp, rows, alpha, gradient, tol * self.scale, max_iter)
+            blocks = self._block, size
+            found = solve_blocks(qp, *blocks, alpha, gradient, goal, _MAX_BLOCKS)
         gap = found.gap / self.scale
         if found.status != "converged":
             warn(
                 f"The weight step did not converge: relative KKT gap {gap:.1e} after "
                 f"{found.n_iter} steps, expected at most qp_tol={tol:.1e}.",
             )
-        return Weights(found.x, gap, found.n_iter)
+        return replace(found, gap=gap)

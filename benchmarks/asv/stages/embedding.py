@@ -14,7 +14,7 @@ class SpectralStep:
         self.arguments = (kernel,)
         if start == "warm":
             problem = data.weight_problem(kernel)
-            weights = problem.solve(data.uniform(n), 1e-4).alpha
+            weights = problem.solve(data.uniform(n), 1e-4).x
             self.arguments = (kernel, weights, data.embedding(kernel))
 
     def time_step(self, n, start, n_threads):

@@ -9,6 +9,7 @@ lambda, n times the relative ``lam`` of the estimator.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,8 +42,9 @@ class Kernel(ABC):
     n_threads: int
     # The data K was computed from; None if they are not known.
     points: NDArray[Any] | None
-    # Number of negative eigenvalues that were split off.
+    # Number of negative eigenvalues that were split off, and diagonal of K- (n,).
     n_negative: int = 0
+    negative_diagonal: Array | float = 0.0
     # A clause that says how to increase its values: "Increase `bandwidth`".
     hint: str
     # An ``Approximation``; None if K is exact.
@@ -58,19 +60,14 @@ class Kernel(ABC):
         """K_ii (n,)."""
 
     @property
-    @abstractmethod
-    def absolute_diagonal(self) -> Array:
-        """Diagonal of |K| (n,)."""
-
-    @property
-    @abstractmethod
-    def row_sums(self) -> Array:
-        """Off-diagonal row sums of K (n,)."""
-
-    @property
-    @abstractmethod
     def duplicate_similarity(self) -> Array:
         """Similarity of a point to a copy of it (n,)."""
+        return self.diagonal
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """Off-diagonal row sums of K (n,)."""
+        return self.product(np.ones((1, self.n))).ravel()
 
     @abstractmethod
     def product(self, vectors: Array) -> Array:

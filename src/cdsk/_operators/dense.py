@@ -11,6 +11,7 @@ indefinite K = K+ - K- adds -4 penalty alpha o K- (alpha o v) and may make entri
 negative; these are set to 0 by a sparse matrix that is added to S (indefinite.py).
 """
 
+from dataclasses import KW_ONLY, InitVar, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ from cdsk import _kernel, _rows
 from cdsk._neighbors import find_nearest
 from cdsk._operators.base import NEGLIGIBLE_EDGE, Array, Indices, Kernel, Similarity
 from cdsk._operators.indefinite import split_negative_part
-from cdsk._rows import CachedRows, HadamardRows, RowSource, StoredRows
+from cdsk._rows import AbsoluteRows, CachedRows, HadamardRows, RowSource, StoredRows
 
 # Bytes for cached rows of |K| o G. Digits (n = 1797) requests 5300 rows, 1100 of which
 # are different.
@@ -45,6 +46,7 @@ def compute_self_loops(diagonal: Array, multiplicity: Array | None) -> Array | N
     return np.asarray(diagonal * np.maximum(1.0 - 1.0 / multiplicity, 0.0))
 
 
+@dataclass(eq=False)
 class DenseKernel(Kernel):
     """A symmetric non-negative n x n matrix K, float32 or float64.
 
@@ -52,46 +54,29 @@ class DenseKernel(Kernel):
     tests whether there is one. K has been scaled by ``multiplicity``.
     """
 
-    def __init__(
-        self,
-        K: NDArray[Any],
-        n_threads: int,
-        points: NDArray[Any] | None = None,
-        *,
-        psd: bool | None = True,
-        hint: str = "Use a kernel with larger values",
-        multiplicity: Array | None = None,
-    ) -> None:
-        self.K = K
-        self.n = K.shape[0]
-        self.n_threads = n_threads
-        self.points = points
-        self.hint = hint
-        self.multiplicity = multiplicity
-        self.self_loops = compute_self_loops(self.diagonal, multiplicity)
+    K: NDArray[Any]
+    n_threads: int
+    points: NDArray[Any] | None = None
+    _: KW_ONLY
+    psd: InitVar[bool | None] = True
+    hint: str = "Use a kernel with larger values"
+    multiplicity: Array | None = None
+
+    def __post_init__(self, psd: bool | None) -> None:
+        self.n = len(self.K)
+        self.self_loops = compute_self_loops(self.diagonal, self.multiplicity)
         self.negative = split_negative_part(self, psd)
-        self.n_negative = self.negative.rank
+        self.n_negative = len(self.negative.factor)
+        self.negative_diagonal = self.negative.diagonal
 
     @cached_property
     def diagonal(self) -> Array:
         return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
 
-    @property
-    def duplicate_similarity(self) -> Array:
-        return self.diagonal
-
-    @cached_property
-    def row_sums(self) -> Array:
-        return self.product(np.ones((1, self.n))).ravel()
-
     @cached_property
     def spectral_bound(self) -> float:
         """The largest absolute row sum, which bounds the eigenvalues of K."""
         return float(np.max(self.row_sums + np.abs(self.diagonal)))
-
-    @property
-    def absolute_diagonal(self) -> Array:
-        return self.diagonal + 2.0 * self.negative.diagonal
 
     def product(self, vectors: Array) -> Array:
         out = np.empty_like(vectors)
@@ -109,7 +94,8 @@ class DenseKernel(Kernel):
 
     def absolute_rows(self) -> RowSource:
         """Return compiled access to the rows of |K|, diagonal entries included."""
-        return self.negative.absolute_rows(StoredRows(self.K))
+        rows, negative = StoredRows(self.K), self.negative.rows
+        return rows if negative is None else AbsoluteRows(rows, negative)
 
     def weight_rows(self, vectors: Array, scale: float) -> RowSource:
         rows = HadamardRows(self.absolute_rows(), vectors, scale)
@@ -128,11 +114,9 @@ class ProductSimilarity(Similarity):
     is_sparse = False
 
     def __init__(self, kernel: Any, weights: Array, penalty: float) -> None:
-        self.n = kernel.n
-        self.n_threads = kernel.n_threads
+        self.n, self.n_threads = kernel.n, kernel.n_threads
         self.hint = kernel.hint
-        self._kernel = kernel
-        self._weights = weights
+        self._kernel, self._weights = kernel, weights
         # b = 1 - penalty alpha; alpha <= 1 / penalty up to rounding
         self._b = np.maximum(1.0 - penalty * weights, 0.0)
         self._is_uniform = bool((weights == weights[0]).all())
@@ -166,15 +150,14 @@ class DenseSimilarity(ProductSimilarity):
     def __init__(self, kernel: DenseKernel, weights: Array, penalty: float) -> None:
         super().__init__(kernel, weights, penalty)
         self._penalty = penalty
-        k_weights = (
-            weights * kernel.row_sums
-            if self._is_uniform
-            else kernel.product(weights[np.newaxis])[0]
-        )
+        k_weights = weights * kernel.row_sums
+        if not self._is_uniform:
+            k_weights = kernel.product(weights[np.newaxis])[0]
         degrees = 2.0 * (weights * kernel.row_sums + self._b * k_weights)
         degrees += self._self_loops
+        self._rows = StoredRows(kernel.K)
         self._clipped = kernel.negative.clipped_entries(
-            StoredRows(kernel.K), weights, penalty, degrees
+            self._rows, weights, penalty, degrees
         )
         self.n_clipped = self._clipped.nnz // 2
         self._set_degrees(degrees + self._negative_product(np.ones((1, self.n)))[0])
@@ -191,19 +174,14 @@ class DenseSimilarity(ProductSimilarity):
         return np.asarray(clipped - 4.0 * self._penalty * self._weights * product)
 
     def components(self) -> tuple[int, Indices]:
+        negative, bound = self._kernel.negative.rows, NEGLIGIBLE_EDGE
         return _rows.components(
-            StoredRows(self._kernel.K),
-            self._kernel.negative.rows,
-            self._weights,
-            self._penalty,
-            self.degrees,
-            NEGLIGIBLE_EDGE,
+            self._rows, negative, self._weights, self._penalty, self.degrees, bound
         )
 
     def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
         # by distance where the data are known, since the kernel of far points is zero
         if self._kernel.points is None:
-            K = self._kernel.K
-            nearest = np.argmax(K[np.ix_(points, candidates)], axis=1)
-            return np.asarray(candidates[nearest])
+            among = self._kernel.K[np.ix_(points, candidates)]
+            return np.asarray(candidates[np.argmax(among, axis=1)])
         return super().find_nearest(points, candidates)

@@ -13,7 +13,7 @@ the similarity of a point to itself, which the spectral step leaves out, so only
 regularizer of the weight step depends on it.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -55,6 +55,7 @@ _MAX_WEAK_SHARE = 0.25
 _PRECONDITIONER_SHIFT = 1e-8
 
 
+@dataclass(frozen=True, eq=False)
 class NeighborGraph:
     """Pairs of neighbors and their squared distances, shared by all kernels of X.
 
@@ -63,27 +64,23 @@ class NeighborGraph:
     would outweigh all neighbors. Further copies have: many equal points are a cluster.
     """
 
-    def __init__(
-        self,
-        neighbors: Neighbors | PrecomputedNeighbors,
-        multiplicity: Array | None = None,
-    ) -> None:
-        self.neighbors = neighbors
-        self.multiplicity = multiplicity
+    neighbors: Neighbors | PrecomputedNeighbors
+    multiplicity: Array | None = None
 
     @cached_property
     def squared_distances(self) -> sparse.csr_array:
         """Symmetric sparse matrix of squared distances, both directions of a pair."""
         directed = self.neighbors.kneighbors_graph()
-        nnz = directed.nnz
+        nnz, shape = directed.nnz, directed.shape
         check_memory(50 * nnz, "The graph of neighbors", "Use fewer neighbors.")
         # merged by entry numbers: a distance may be 0, and both directions get the same
         integer = np.int32 if 2 * nnz < 2**31 else np.int64
         numbers = np.arange(1, nnz + 1, dtype=integer)
-        parts = directed.indices.astype(integer), directed.indptr.astype(integer)
-        numbered = sparse.csr_array((numbers, *parts), shape=directed.shape)
+        indices, indptr = directed.indices.astype(integer), directed.indptr
+        numbered = sparse.csr_array((numbers, indices, indptr.astype(integer)), shape)
         merged = numbered.maximum(numbered.T.tocsr())
-        return _with_values(merged, directed.data[merged.data - 1] ** 2)
+        squared = directed.data[merged.data - 1] ** 2
+        return sparse.csr_array((squared, merged.indices, merged.indptr), shape)
 
     @cached_property
     def ordering(self) -> BandedOrdering:
@@ -94,30 +91,24 @@ class NeighborGraph:
         return {"neighbors": self.neighbors, "multiplicity": self.multiplicity}
 
     def kernel(self, bandwidth: float | Array, n_threads: int) -> "SparseKernel":
-        """Return the Gaussian kernel with one bandwidth, or one per point."""
-        squared = self.squared_distances
+        """Return the Gaussian kernel with one bandwidth, or one per point.
+
+        With an infinite one it is 1 for every pair of neighbors.
+        """
+        squared, m, loops = self.squared_distances, self.multiplicity, None
+        indices, indptr = squared.indices, squared.indptr
         b = np.broadcast_to(bandwidth, squared.shape[0])
-        b_i, b_j = np.repeat(b, np.diff(squared.indptr)), b[squared.indices]
-        return self._kernel(np.exp(-squared.data / (2.0 * (b_i * b_j))), n_threads)
-
-    def indicator(self, n_threads: int) -> "SparseKernel":
-        """Return the kernel that is 1 for every pair of neighbors."""
-        return self._kernel(np.ones(self.squared_distances.nnz), n_threads)
-
-    def _kernel(self, values: Array, n_threads: int) -> "SparseKernel":
-        multiplicity = self.multiplicity
-        kernel = SparseKernel(
-            _with_values(self.squared_distances, values),
-            n_threads,
-            graph=self,
-            ordering=lambda: self.ordering,
-            multiplicity=multiplicity,
+        b_i, b_j = np.repeat(b, np.diff(indptr)), b[indices]
+        values = np.exp(-squared.data / (2.0 * (b_i * b_j)))
+        if m is not None:
+            values = scale_entries(indptr, indices, values, m, n_threads)
+            k = self.neighbors.kneighbors_graph().nnz / len(m)
+            loops = m * np.maximum(m - 1.0 - k, 0.0)
+            loops = loops if loops.any() else None
+        matrix = sparse.csr_array((values, indices, indptr), squared.shape)
+        return SparseKernel(
+            matrix, n_threads, graph=self, multiplicity=m, self_loops=loops
         )
-        if multiplicity is not None:
-            k = self.neighbors.kneighbors_graph().nnz / kernel.n
-            loops = multiplicity * np.maximum(multiplicity - 1.0 - k, 0.0)
-            kernel.self_loops = loops if loops.any() else None
-        return kernel
 
     def find_nearest(
         self, points: Indices, candidates: Indices, n_threads: int
@@ -142,46 +133,27 @@ class NeighborGraph:
         return nearest
 
 
-def _with_values(pattern: sparse.csr_array, values: Array) -> sparse.csr_array:
-    parts = values, pattern.indices, pattern.indptr
-    return sparse.csr_array(parts, shape=pattern.shape)
-
-
+@dataclass(eq=False)
 class SparseKernel(Kernel):
     """A symmetric non-negative sparse K.
 
-    ``matrix`` holds K without its diagonal, which is 1 or what makes K semi-definite;
-    ``graph`` is the ``NeighborGraph`` that it was computed from, if any. ``ordering()``
-    returns the ``BandedOrdering`` of the pattern, if it is shared. With
-    ``multiplicity`` m the kernel is K_ij m_i m_j.
+    ``matrix`` holds K, scaled by ``multiplicity``, without its diagonal, which is 1 or
+    what makes K semi-definite; ``graph`` is the ``NeighborGraph`` that it was computed
+    from, if any.
     """
 
+    matrix: sparse.csr_array
+    n_threads: int
+    graph: NeighborGraph | None = None
+    hint: str = "Increase `bandwidth` or `n_neighbors`"
+    multiplicity: Array | None = None
+    self_loops: Array | None = None
     # Number of rows that each point stands for (n,); None: one.
     counts: Array | None = None
 
-    def __init__(
-        self,
-        matrix: sparse.csr_array,
-        n_threads: int,
-        *,
-        graph: NeighborGraph | None = None,
-        ordering: Callable[[], BandedOrdering] | None = None,
-        hint: str = "Increase `bandwidth` or `n_neighbors`",
-        multiplicity: Array | None = None,
-    ) -> None:
-        if multiplicity is not None:
-            parts = matrix.indptr, matrix.indices, matrix.data
-            matrix = _with_values(
-                matrix, scale_entries(*parts, multiplicity, n_threads)
-            )
-        self.matrix = matrix
-        self.multiplicity = multiplicity
-        self.graph = graph
-        self._shared_ordering = ordering
-        self.n = matrix.shape[0]
-        self.n_threads = n_threads
-        self.points = None if graph is None else graph.neighbors.X
-        self.hint = hint
+    def __post_init__(self) -> None:
+        self.n = self.matrix.shape[0]
+        self.points = None if self.graph is None else self.graph.neighbors.X
 
     @classmethod
     def from_similarities(
@@ -206,18 +178,16 @@ class SparseKernel(Kernel):
         # exactly symmetric
         matrix = (0.5 * matrix + 0.5 * matrix.T).tocsr()
         matrix.data /= matrix.data.max(initial=np.finfo(float).tiny)
+        if multiplicity is not None:
+            entries = matrix.indptr, matrix.indices, matrix.data
+            matrix.data = scale_entries(*entries, multiplicity, n_threads)
         return cls(matrix, n_threads, hint=hint, multiplicity=multiplicity)
 
     @cached_property
     def ordering(self) -> BandedOrdering:
-        """Ordering of the pattern for factorizations, computed if one is needed."""
-        if self._shared_ordering is None:
-            return BandedOrdering(self.matrix)
-        return self._shared_ordering()
-
-    @cached_property
-    def row_sums(self) -> Array:
-        return self.product(np.ones((1, self.n))).ravel()
+        """Ordering of the pattern for factorizations, if there are no self-loops."""
+        graph = self.graph
+        return BandedOrdering(self.matrix) if graph is None else graph.ordering
 
     @cached_property
     def diagonal(self) -> Array:
@@ -231,10 +201,6 @@ class SparseKernel(Kernel):
         return np.full(self.n, max(1.0, raised))
 
     @property
-    def absolute_diagonal(self) -> Array:
-        return self.diagonal
-
-    @property
     def duplicate_similarity(self) -> Array:
         return np.ones(self.n) if self.multiplicity is None else self.multiplicity**2
 
@@ -243,15 +209,14 @@ class SparseKernel(Kernel):
 
     absolute_product = product
 
-    def _rows(self) -> SparseRows:
-        K = self.matrix
-        return SparseRows(K.indptr, K.indices, K.data, self.diagonal)
-
     def row(self, i: int) -> Array:
-        return self._rows().row_array(i)
+        K = self.matrix
+        return SparseRows(K.indptr, K.indices, K.data, self.diagonal).row_array(i)
 
     def weight_rows(self, vectors: Array, scale: float) -> SparseRows:
-        return self._rows().hadamard(vectors, scale, self.n_threads)
+        K = self.matrix
+        rows = SparseRows(K.indptr, K.indices, K.data, self.diagonal)
+        return rows.hadamard(vectors, scale, self.n_threads)
 
     def as_array(self) -> Array:
         check_memory(8 * self.n**2, "The kernel as a full matrix", "Use fewer points.")
@@ -260,26 +225,15 @@ class SparseKernel(Kernel):
         return K
 
     def neighborhood(self) -> Kernel:
-        return self if self.graph is None else self.graph.indicator(self.n_threads)
+        return self if self.graph is None else self.graph.kernel(np.inf, self.n_threads)
 
-    def similarity(self, weights: Array, penalty: float) -> "SparseSimilarity":
-        return SparseSimilarity(self, weights, penalty)
-
-    def mask_points(self, is_kept: NDArray[np.bool_]) -> "SparseKernel":
-        """Return K without the edges of the points that are not kept."""
-        K, mask = self.matrix, is_kept.astype(np.float64)
-        masked = SparseKernel(
-            _with_values(
-                K, scale_entries(K.indptr, K.indices, K.data, mask, self.n_threads)
-            ),
-            self.n_threads,
-            graph=self.graph,
-            ordering=lambda: self.ordering,
-            hint=self.hint,
-        )
-        masked.multiplicity = self.multiplicity
-        masked.self_loops = None if self.self_loops is None else self.self_loops * mask
-        return masked
+    def similarity(
+        self,
+        weights: Array,
+        penalty: float,
+        is_kept: NDArray[np.bool_] | None = None,
+    ) -> "SparseSimilarity":
+        return SparseSimilarity(self, weights, penalty, is_kept)
 
 
 class SparseSimilarity(Similarity):
@@ -288,7 +242,7 @@ class SparseSimilarity(Similarity):
     Besides products it offers solves with a shifted matrix: where eigenvalues crowd at
     1, as in narrow kernels on data of few dimensions, products alone need thousands of
     passes, a factorization a handful of solves. Where that would be too large there is
-    an approximate inverse. ``full_kernel`` is the kernel before points were masked.
+    an approximate inverse. Points that are not kept lose all edges; None: all are kept.
     """
 
     is_sparse = True
@@ -298,25 +252,27 @@ class SparseSimilarity(Similarity):
         kernel: SparseKernel,
         weights: Array,
         penalty: float,
-        full_kernel: SparseKernel | None = None,
+        is_kept: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.n = kernel.n
-        self.n_threads = kernel.n_threads
+        self.n, self.n_threads = kernel.n, kernel.n_threads
         self.hint = kernel.hint
-        self._kernel = kernel
-        self._full_kernel = full_kernel or kernel
-        self._weights = weights
-        self._penalty = penalty
-        K = kernel.matrix
-        if kernel.self_loops is not None:
-            K = (K + sparse.diags_array(kernel.self_loops)).tocsr()
+        self._kernel, self._is_kept = kernel, is_kept
+        self._weights, self._penalty = weights, penalty
+        K, loops = kernel.matrix, kernel.self_loops
+        if is_kept is not None:
+            mask = is_kept.astype(np.float64)
+            values = scale_entries(K.indptr, K.indices, K.data, mask, self.n_threads)
+            K = sparse.csr_array((values, K.indices, K.indptr), K.shape)
+            loops = None if loops is None else loops * mask
+        if loops is not None:
+            K = (K + sparse.diags_array(loops)).tocsr()
             K.sort_indices()
         pattern = K.indptr, K.indices
         values = similarity(*pattern, K.data, weights, penalty, self.n_threads)
-        self._matrix = _with_values(K, values)
+        self._matrix = sparse.csr_array((values, K.indices, K.indptr), K.shape)
         self._set_degrees(multiply(self._matrix, np.ones((1, self.n)), 1)[0])
         values = scale_entries(*pattern, values, self._inverse_root, self.n_threads)
-        self._normalized = _with_values(K, values)
+        self._normalized = sparse.csr_array((values, K.indices, K.indptr), K.shape)
 
     @cached_property
     def _ordering(self) -> BandedOrdering:
@@ -328,24 +284,22 @@ class SparseSimilarity(Similarity):
         return multiply(self._normalized, vectors, self.n_threads)
 
     def components(self) -> tuple[int, NDArray[np.intc]]:
-        return self._components_above(NEGLIGIBLE_EDGE * self.degrees)
-
-    def _components_above(self, bounds: Array) -> tuple[int, NDArray[np.intc]]:
         S = self._matrix
+        bounds = NEGLIGIBLE_EDGE * self.degrees
         return components(S.indptr, S.indices, S.data, bounds)
 
     def without_weak_components(self, min_mass: float) -> "SparseSimilarity":
         if min_mass <= 1:
             return self
-        kernel = self._kernel
+        kernel, S = self._kernel, self._matrix
 
         def is_small(label: NDArray[np.intc]) -> NDArray[np.bool_]:
             has_few_rows = np.bincount(label, kernel.counts) < _LARGE_GROUP
             has_few_rows |= np.bincount(label) <= SCALE_NEIGHBOR
             return has_few_rows & (np.bincount(label, kernel.multiplicity) < min_mass)
 
-        threshold = _WEAK_EDGE * np.median(self.degrees)
-        _, group = self._components_above(np.full(self.n, threshold))
+        bounds = np.full(self.n, _WEAK_EDGE * np.median(self.degrees))
+        _, group = components(S.indptr, S.indices, S.data, bounds)
         is_weak = is_small(group)[group] & ~self.isolated
         # a large component of weak edges alone is a cluster
         count, component = self.components()
@@ -354,11 +308,11 @@ class SparseSimilarity(Similarity):
         is_weak &= (has_others | is_small(component))[component]
         if not 0 < np.count_nonzero(is_weak) <= _MAX_WEAK_SHARE * self.n:
             return self
-        masked = kernel.mask_points(~is_weak)
-        return SparseSimilarity(masked, self._weights, self._penalty, self._full_kernel)
+        is_kept = ~is_weak if self._is_kept is None else self._is_kept & ~is_weak
+        return kernel.similarity(self._weights, self._penalty, is_kept)
 
     def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
-        kernel = self._full_kernel
+        kernel = self._kernel
         if kernel.graph is not None and kernel.points is not None:
             return kernel.graph.find_nearest(points, candidates, self.n_threads)
         # by similarity; without any, the candidate of the largest degree
@@ -377,6 +331,5 @@ class SparseSimilarity(Similarity):
         return self._ordering.factorize(1.0 + shift, -self._normalized.data)
 
     def preconditioner(self) -> Product:
-        return Multilevel(
-            self._normalized, self.degrees, _PRECONDITIONER_SHIFT, self.n_threads
-        )
+        shift = _PRECONDITIONER_SHIFT
+        return Multilevel(self._normalized, self.degrees, shift, self.n_threads)

@@ -131,7 +131,7 @@ class ManifoldSpectral(AffinityBaseline):
     def _compute_affinity(self, X, rng):
         check_memory(2 * X.nbytes, "A copy of the data", "Use fewer points.")
         graph = NeighborGraph(find_neighbors(X, self.n_neighbors))
-        pattern = graph.indicator(resolve_n_threads(None)).matrix
+        pattern = graph.kernel(np.inf, resolve_n_threads(None)).matrix
         points, _, unit = center_and_scale(X)  # squares do not overflow
         error = ReconstructionError(points, pattern)
         if self.bandwidth == "scalar":

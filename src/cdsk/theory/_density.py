@@ -291,4 +291,4 @@ default="uniform"
         membership[labels, np.arange(n)] = 1.0
         problem = WeightProblem(DenseKernel(K, n_threads), membership, n * self.lam)
         solution = problem.solve(uniform, self.qp_tol)
-        return solution.alpha, solution.gap
+        return solution.x, solution.gap
