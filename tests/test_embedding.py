@@ -96,7 +96,7 @@ def test_small_components_and_isolated_points_follow_their_neighbor():
     X = np.concatenate([cloud, cloud + [1e3, 0], pair, [[1e3, -200.0]]])
     _, similarity = similarity_of(X, 1.0)
     found = spectral_step(similarity, 2, rng_state())
-    assert np.flatnonzero(found.unconnected).tolist() == [80, 81, 82]
+    assert np.flatnonzero(found.component < 0).tolist() == [80, 81, 82]
     G = found.vectors.T @ found.vectors
     np.testing.assert_allclose(G[80:82, 0], 1)
     np.testing.assert_allclose(G[82, 79], 1)
@@ -109,7 +109,7 @@ def test_components_of_negligible_degree_are_stray():
     _, similarity = similarity_of(X, 1.0)
     found = spectral_step(similarity, 3, rng_state())
     assert np.isfinite(found.vectors).all()
-    assert np.flatnonzero(found.unconnected).tolist() == [0, 1]
+    assert np.flatnonzero(found.component < 0).tolist() == [0, 1]
 
 
 def test_no_similarity_at_all_is_refused():
@@ -141,7 +141,7 @@ def test_same_seed_same_embedding_and_warm_start_agrees(monkeypatch):
 def fringe_of(kernel, n_clusters):
     similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
     embedding = spectral_step(similarity, n_clusters, np.random.RandomState(0))
-    return np.flatnonzero(embedding.unconnected)
+    return np.flatnonzero(embedding.component < 0)
 
 
 def test_a_few_outliers_of_many_points_are_stray(default_kernels):

@@ -65,7 +65,7 @@ def plain_lobpcg(similarity, known, k, inverse=None):
 
     _, columns = lobpcg(
         on_columns(similarity.normalized_product),
-        np.random.RandomState(0).standard_normal((similarity.n, k)),
+        np.random.RandomState(0).standard_normal((similarity.kernel.n, k)),
         M=None if inverse is None else on_columns(inverse),
         Y=known.T,
         tol=eigen.TOLERANCE,
@@ -139,7 +139,7 @@ def outcome(solve, similarity, n_clusters, repeats=1):
 
 
 def exact_values(similarity, n_clusters):
-    matrix = similarity.normalized_product(np.eye(similarity.n))
+    matrix = similarity.normalized_product(np.eye(similarity.kernel.n))
     return np.linalg.eigvalsh(0.5 * (matrix + matrix.T))[::-1][:n_clusters]
 
 

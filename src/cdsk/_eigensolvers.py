@@ -21,6 +21,7 @@ docs/notes/2026-11-17-eigensolvers.md has the measurements.
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -109,58 +110,42 @@ def leading_eigenpairs(
     ``start`` are those of a similar problem. ARPACK and LAPACK ignore ``tol``: a higher
     accuracy costs them little.
     """
-    n = similarity.n
-    problem = EigenProblem(
-        similarity.normalized_product, k, locked, similarity.n_threads
-    )
+    n, n_threads = similarity.kernel.n, similarity.kernel.n_threads
+    problem = EigenProblem(similarity.normalized_product, k, locked, n_threads)
     if solver == "dense" or n <= DENSE_SIZE or len(locked) + k > DENSE_FRACTION * n:
+        if n > DENSE_SIZE:
+            hint = f"Ask for at most n_samples / 12 = {n // 12} clusters, or another "
+            hint += "eigen_solver."
+            check_memory(4 * 8 * n * n, "A dense spectral step", hint)
         return _solve_dense(problem, n)
     # fresh guard vectors each time: the next round can find what this one missed
     old = locked[:0] if start is None else start.vectors[:k]
     guesses = np.concatenate([old, rng.standard_normal((k + N_GUARDS - len(old), n))])
-    if solver == "auto":
-        solver = _choose_solver(similarity)
+    if solver == "auto" and similarity.is_sparse:
+        cost = similarity.factorization_cost
+        is_cheap = cost is not None and cost <= _MAX_FACTORIZATION_COST
+        solver = "eigsh" if is_cheap else "multilevel"
     if solver == "eigsh":
         # what was too hard for products will be so again
         use_inverse = start is not None and start.used_inverse
         return _solve_sparse(similarity, problem, guesses, use_inverse, rng)
-    preconditioner = similarity.preconditioner() if solver == "multilevel" else None
+    inverse = similarity.preconditioner() if solver == "multilevel" else None
     max_products = MAX_BLOCK_PRODUCTS
-    if preconditioner is not None:
-        guesses[len(old) :] = preconditioner(guesses[len(old) :])
+    if inverse is not None:
+        guesses[len(old) :] = inverse(guesses[len(old) :])
         max_products = _MAX_PRECONDITIONED_PRODUCTS
     return solve_block_lanczos(
-        problem,
-        guesses,
-        tol=tol,
-        max_products=max_products,
-        preconditioner=preconditioner,
+        problem, guesses, tol=tol, max_products=max_products, preconditioner=inverse
     )
-
-
-def _choose_solver(similarity: Similarity) -> str:
-    if not similarity.is_sparse:
-        return "block_lanczos"
-    cost = similarity.factorization_cost
-    is_cheap = cost is not None and cost <= _MAX_FACTORIZATION_COST
-    return "eigsh" if is_cheap else "multilevel"
 
 
 def _solve_dense(problem: EigenProblem, n: int) -> Eigenpairs:
-    if n > DENSE_SIZE:
-        check_memory(
-            4 * 8 * n * n,
-            "A dense spectral step",
-            f"Ask for at most n_samples / 12 = {n // 12} clusters, or another "
-            "eigen_solver.",
-        )
+    locked, n_threads = problem.locked, problem.n_threads
     matrix = problem.product(np.eye(n))
     # deflated to -2, below the spectrum
-    deflated = 0.5 * (matrix + matrix.T) - 3.0 * combine(
-        problem.locked, problem.locked, problem.n_threads
-    )
-    _, vectors = largest_eigenpairs(deflated, problem.k)
-    return ritz_pairs(problem.product, vectors, problem.k, problem.n_threads)
+    deflated = 0.5 * (matrix + matrix.T) - 3.0 * combine(locked, locked, n_threads)
+    vectors = largest_eigenpairs(deflated, problem.k)[1]
+    return ritz_pairs(problem.product, vectors, problem.k, n_threads)
 
 
 def _solve_sparse(
@@ -199,9 +184,8 @@ def _solve_sparse(
         if residuals.max() <= TOLERANCE:
             break
         guesses = np.concatenate([pairs.vectors, guesses[k:]])
-    return Eigenpairs(
-        pairs.values, pairs.vectors, residuals, found.n_products, used_inverse=True
-    )
+    n_products = found.n_products
+    return replace(pairs, residuals=residuals, n_products=n_products, used_inverse=True)
 
 
 def ritz_pairs(product: Product, vectors: Array, k: int, n_threads: int) -> Eigenpairs:
@@ -212,12 +196,8 @@ def ritz_pairs(product: Product, vectors: Array, k: int, n_threads: int) -> Eige
     values, rotation = values[:k], np.ascontiguousarray(rotation[:, :k])
     vectors = combine(rotation, vectors, n_threads)
     residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors
-    return Eigenpairs(values, vectors, _relative_norms(residuals, values), 1)
-
-
-def _relative_norms(residuals: Array, values: Array) -> Array:
-    norms: Array = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
-    return norms
+    norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
+    return Eigenpairs(values, vectors, norms, n_products=1)
 
 
 # Block Lanczos with full orthogonalization and thick restart.
@@ -266,7 +246,7 @@ def solve_block_lanczos(
         max_size = max(4 * width, _LARGE_BASIS_SIZE if is_slow else _BASIS_SIZE)
         values, vectors, images = space.ritz_vectors(width, stride * width, max_size)
         residuals = images - values[:, np.newaxis] * vectors
-        norms = _relative_norms(residuals, values)
+        norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
         too_large = norms > np.where(np.arange(len(norms)) < k, tol, GUARD_TOLERANCE)
         if not too_large[: k + 1].any() or space.n_products >= max_products:
             break
@@ -286,24 +266,22 @@ class _Subspace:
 
     def __init__(self, problem: EigenProblem, start: Array) -> None:
         self._problem = problem
-        self._n_threads = problem.n_threads
         self._rows = np.empty((2, 0, start.shape[1]))  # of the basis and of its image
         self._size = self.n_products = 0
         self._projected = np.empty((0, 0))
-        self._reserve(max(4 * len(start), _BASIS_SIZE))
         self.extend(start, 1)
 
     def extend(self, block: Array, n_products: int) -> bool:
         """Append a block, its image and so on; return False if none is independent."""
-        before = self.n_products
+        before, n_threads = self.n_products, self._problem.n_threads
         for _ in range(n_products):
-            fixed = self._problem.locked, self._basis
-            block = _orthonormalize(block, fixed, self._n_threads)
+            fixed = self._problem.locked, self._rows[0, : self._size]
+            block = _orthonormalize(block, fixed, n_threads)
             if not len(block):
                 break
             image = self._problem.product(block)
             self._append(block, image)
-            columns = inner(self._basis, image, self._n_threads)
+            columns = inner(self._rows[0, : self._size], image, n_threads)
             upper = [self._projected, columns[: len(self._projected)]]
             self._projected = np.block([upper, [columns.T]])
             self.n_products += 1
@@ -321,39 +299,27 @@ class _Subspace:
         restart = self._size + room > max_size
         kept = max(k, max_size // 2) if restart else k
         rotation = np.ascontiguousarray(rotation[:, :kept])
-        vectors = combine(rotation, self._basis, self._n_threads)
-        images = combine(rotation, self._image, self._n_threads)
+        basis, image = self._rows[:, : self._size]
+        vectors = combine(rotation, basis, self._problem.n_threads)
+        images = combine(rotation, image, self._problem.n_threads)
         if restart:
             self._projected, self._size = np.diag(values[:kept]), 0
             self._append(vectors, images)
         return values[:k], vectors[:k], images[:k]
 
-    @property
-    def _basis(self) -> Array:
-        return self._rows[0, : self._size]
-
-    @property
-    def _image(self) -> Array:
-        return self._rows[1, : self._size]
-
     def _append(self, block: Array, image: Array) -> None:
-        end = self._size + len(block)
+        end, n = self._size + len(block), block.shape[1]
         if end > self._rows.shape[1]:
-            self._reserve(end + _LARGE_BASIS_SIZE)
+            capacity = max(4 * end, _BASIS_SIZE)  # at first
+            capacity = end + _LARGE_BASIS_SIZE if self._size else capacity
+            stage = "The basis of the spectral step, with its image,"
+            check_memory(2 * 8 * n * capacity, stage, "Use fewer points or clusters.")
+            rows = np.empty((2, capacity, n))
+            rows[:, : self._size] = self._rows[:, : self._size]
+            self._rows = rows
         self._rows[0, self._size : end] = block
         self._rows[1, self._size : end] = image
         self._size = end
-
-    def _reserve(self, capacity: int) -> None:
-        n = self._rows.shape[2]
-        check_memory(
-            2 * 8 * n * capacity,
-            "The basis of the spectral step, with its image,",
-            "Use fewer points or clusters.",
-        )
-        rows = np.empty((2, capacity, n))
-        rows[:, : self._size] = self._rows[:, : self._size]
-        self._rows = rows
 
 
 def _orthonormalize(vectors: Array, fixed: tuple[Array, ...], n_threads: int) -> Array:
@@ -366,9 +332,8 @@ def _orthonormalize(vectors: Array, fixed: tuple[Array, ...], n_threads: int) ->
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / np.maximum(length, np.finfo(float).tiny)
         for rows in fixed:
-            vectors = vectors - combine(
-                inner(rows, vectors, n_threads), rows, n_threads
-            )
+            cosines = inner(rows, vectors, n_threads)
+            vectors = vectors - combine(cosines, rows, n_threads)
         values, rotation = all_eigenpairs(inner(vectors, vectors, n_threads))
         independent = values > 1e-14
         rotation = rotation[:, independent] / np.sqrt(values[independent])
@@ -430,9 +395,8 @@ def solve_eigsh(
     while found.residuals.max() <= 10.0 * tol:
         rest = _deflate(product, found.vectors)
         guard = rng.standard_normal((1, start.shape[1]))
-        probe, is_missed, is_certain = _probe(
-            arpack, rest, guard, found.values[-1], tol
-        )
+        last = found.values[-1]
+        probe, is_missed, is_certain = _probe(arpack, rest, guard, last, tol)
         if not is_missed:
             if not is_certain:  # a copy may be missing
                 found.residuals[-1] = probe.residuals[0]
@@ -452,9 +416,8 @@ def _probe(
         probe = arpack.search(product, guard, 1, guard_tol, _SMALL_BASIS)
         value, scale = probe.values[0], max(abs(probe.values[0]), 1.0)
         is_missed = bool(value > smallest + _ROUNDING * scale)
-        is_certain = bool(
-            scale * probe.residuals[0] <= max(smallest - value, tol * scale)
-        )
+        error = scale * probe.residuals[0]
+        is_certain = bool(error <= max(smallest - value, tol * scale))
         if is_missed or is_certain or arpack.n_products >= arpack.max_products:
             return probe, is_missed, is_certain
         guard, guard_tol = probe.vectors, _GUARD_REFINEMENT * guard_tol
@@ -487,9 +450,7 @@ class _Arpack:
         n = start.shape[1]
         if n <= _LAPACK_SIZE:
             self.n_products += 1
-            matrix = product(np.eye(n))
-            vectors = largest_eigenpairs(0.5 * (matrix + matrix.T), k)[1]
-            return ritz_pairs(product, vectors, k, self.n_threads)
+            return _solve_dense(EigenProblem(product, k, start[:0], self.n_threads), n)
         max_products, n_basis = self.max_products - self.n_products, min(n, n_basis)
 
         def apply(vector: Array) -> Array:
@@ -521,15 +482,11 @@ def largest_eigenvalue(product: Product, bound: float, n: int, n_threads: int) -
     """
     if bound == 0.0:
         return 0.0
-    found = _Arpack(_MAX_EIGENVALUE_PRODUCTS, n_threads).search(
-        lambda vectors: product(vectors) / bound,
-        np.random.RandomState(0).standard_normal((1, n)),
-        1,
-        _EIGENVALUE_TOLERANCE,
-        _SMALL_BASIS,
-    )
+    start, tol = np.random.RandomState(0).standard_normal((1, n)), _EIGENVALUE_TOLERANCE
+    arpack = _Arpack(_MAX_EIGENVALUE_PRODUCTS, n_threads)
+    found = arpack.search(lambda v: product(v) / bound, start, 1, tol, _SMALL_BASIS)
     # a residual bounds the distance to some eigenvalue, not to the largest
-    margin = max(found.residuals[0], _EIGENVALUE_TOLERANCE)
+    margin = max(found.residuals[0], tol)
     return bound * min(float(found.values[0] + margin), 1.0)
 
 
@@ -548,20 +505,14 @@ def all_eigenpairs(matrix: Array) -> tuple[Array, Array]:
 def largest_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues (k,) and vectors (k, n); destroy the matrix."""
     n, diagonal = len(matrix), np.diagonal(matrix).copy()
+    solve = partial(eigh, overwrite_a=True, check_finite=False)
     try:
-        values, vectors = eigh(
-            matrix,
-            subset_by_index=(n - k, n - 1),
-            overwrite_a=True,
-            check_finite=False,
-        )
+        values, vectors = solve(matrix, subset_by_index=(n - k, n - 1))
     except LinAlgError:
         # The driver for some of the pairs can fail where many values are equal; it
         # leaves what is above the diagonal as it was.
         np.fill_diagonal(matrix, diagonal)
-        values, vectors = eigh(
-            matrix, lower=False, driver="evd", overwrite_a=True, check_finite=False
-        )
+        values, vectors = solve(matrix, lower=False, driver="evd")
         values, vectors = values[n - k :], vectors[:, n - k :]
     return values[::-1], fix_signs(np.ascontiguousarray(vectors.T[::-1]))
 

@@ -371,7 +371,7 @@ def alternate(
         )
         message = proposal.convergence_message
         lower = objective < history[-1] and message is None
-        accepted = lower and _keeps_components(first.component, proposal.unconnected)
+        accepted = lower and _keeps_components(first.component, proposal.component < 0)
         if report is not None:
             report(Round(n_iter, objective, proposal, step.x, step.gap, accepted))
         if not accepted:
@@ -528,7 +528,7 @@ def finish(
         sample_weight=points.row_weights.copy(),
         weights=weights,
         support=np.flatnonzero(weights),
-        unconnected=np.flatnonzero(to_rows(embedding.unconnected) & has_weight),
+        unconnected=np.flatnonzero(to_rows(embedding.component < 0) & has_weight),
         embedding=to_rows(embedding.vectors.T),
         eigenvalues=embedding.eigenvalues,
         history=np.array(alternation.history),

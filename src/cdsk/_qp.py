@@ -349,8 +349,9 @@ class WeightProblem:
         else:
             size = int(2.0 * np.sqrt(self.vectors.size))
             size = min(max(size, _MIN_BLOCK), _MAX_BLOCK)
-            blocks = self._block, size
-            found = solve_blocks(qp, *blocks, alpha, gradient, goal, _MAX_BLOCKS)
+            found = solve_blocks(
+                qp, self._block, size, alpha, gradient, goal, _MAX_BLOCKS
+            )
         gap = found.gap / self.scale
         if found.status != "converged":
             warn(

@@ -16,9 +16,10 @@ leading eigenvector of its own.
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,7 @@ from sklearn.cluster import KMeans
 
 from cdsk._eigensolvers import TOLERANCE, Eigenpairs, fix_signs, leading_eigenpairs
 from cdsk._operators.base import Array, Indices, Kernel, Similarity
-from cdsk._utils import (
-    SharedContext,
-    limit_blas_threads,
-    limit_openmp_threads,
-    warn,
-)
+from cdsk._utils import SharedContext, limit_blas_threads, limit_openmp_threads, warn
 from cdsk._validation import check_random_state
 
 Labels = NDArray[np.int64]
@@ -55,11 +51,8 @@ class Embedding:
     # largest norm of A v - theta v, and its tolerance
     residual: float
     tol: float
-    n_products: int
-    # component of each point (n,), -1 if it is unconnected
+    # component of each point (n,); -1: unconnected, with the row of its neighbor
     component: Indices
-    # whether a point has the row of its nearest neighbor (n,)
-    unconnected: NDArray[np.bool_]
     # the pairs beyond those of the components, a start for a similar problem
     solution: Eigenpairs | None
     # pairs of points whose similarity was negative and was set to 0
@@ -86,20 +79,18 @@ def spectral_step(
     ``start`` is the solution of a similar problem, used as a first guess; ``tol`` is
     the largest residual of an eigenvector.
     """
-    similarity = similarity.without_weak_components(
-        _WEAK_COMPONENT_SIZE * similarity.n / n_clusters
-    )
+    kernel = similarity.kernel
+    min_mass = _WEAK_COMPONENT_SIZE * kernel.n / n_clusters
+    similarity = similarity.without_weak_components(min_mass)
     vectors, component = _component_vectors(similarity, n_clusters)
-    n_components = len(vectors)
-    if not n_components:
+    if not len(vectors):
         raise ValueError(
             "No two points have any similarity: every kernel value between different "
-            f"points is zero. {similarity.hint} to connect some."
+            f"points is zero. {kernel.hint} to connect some."
         )
-    values, solution = np.ones(n_components), None
-    residual, n_products = 0.0, 0
-    if n_components < n_clusters:
-        k = n_clusters - n_components
+    values, k = np.ones(len(vectors)), n_clusters - len(vectors)
+    solution, residual, message = None, 0.0, None
+    if k > 0:
         solution = leading_eigenpairs(
             similarity, vectors, k, solver=solver, rng=rng, tol=tol, start=start
         )
@@ -107,23 +98,19 @@ def spectral_step(
         vectors = np.concatenate([vectors, fix_signs(solution.vectors)])
         # there may be none: all points alike
         residual = float(solution.residuals.max(initial=0.0))
-        n_products = solution.n_products
+        if not residual <= tol:  # NaN included
+            message = (
+                f"The spectral step did not converge: residual {residual:.1e} after "
+                f"{solution.n_products} products, expected at most {tol:.0e}."
+            )
     unit, lengths = _normalize_rows(similarity, vectors, component >= 0)
-    message = None
-    if not residual <= tol:  # NaN included
-        message = (
-            f"The spectral step did not converge: residual {residual:.1e} after "
-            f"{n_products} products, expected at most {tol:.0e}."
-        )
     return Embedding(
         vectors=unit,
         lengths=lengths,
         eigenvalues=values,
         residual=residual,
         tol=tol,
-        n_products=n_products,
         component=component,
-        unconnected=component < 0,
         solution=solution,
         n_clipped=similarity.n_clipped,
         convergence_message=message,
@@ -156,7 +143,7 @@ def _normalize_rows(
 
     Unconnected points copy their nearest neighbor's.
     """
-    unit, lengths = np.zeros_like(vectors), np.zeros(similarity.n)
+    unit, lengths = np.zeros_like(vectors), np.zeros(len(is_connected))
     degrees = similarity.degrees[is_connected]
     unit[:, is_connected] = vectors[:, is_connected] / np.sqrt(degrees)
     lengths[is_connected] = np.linalg.norm(unit[:, is_connected], axis=0)
@@ -192,17 +179,26 @@ def assign_labels(
     A point counts as often as its multiplicity, once if that is None. "auto" tries all
     methods and keeps the smallest normalized cut in the graph of ``kernel``.
     """
-    methods: dict[str, Callable[[], NDArray[np.integer]]] = {
-        "kmeans": lambda: _kmeans(vectors, n_init, random_state, multiplicity),
-        "cluster_qr": lambda: _cluster_qr(vectors, multiplicity),
-        "discretize": lambda: np.argmax(rotate_to_axes(vectors, multiplicity), axis=0),
-    }
-    if method != "auto":
-        return relabel_by_appearance(methods[method]())
-    assert kernel is not None
-    partitions = [assign() for assign in methods.values()]
-    cuts = [np.mean(cut_ratios(kernel, labels)) for labels in partitions]
-    return relabel_by_appearance(partitions[int(np.argmin(cuts))])
+    if method == "auto":
+        assert kernel is not None
+        assign = partial(
+            assign_labels,
+            vectors,
+            n_init=n_init,
+            random_state=random_state,
+            multiplicity=multiplicity,
+        )
+        partitions = [assign(name) for name in ("kmeans", "cluster_qr", "discretize")]
+        cuts = [np.mean(cut_ratios(kernel, labels)) for labels in partitions]
+        return partitions[int(np.argmin(cuts))]
+    if method == "kmeans":
+        labels = _kmeans(vectors, n_init, random_state, multiplicity)
+    elif method == "cluster_qr":
+        rotated = cluster_qr_rotation(vectors, multiplicity).T @ vectors
+        labels = np.argmax(np.abs(rotated), axis=0)
+    else:
+        labels = np.argmax(rotate_to_axes(vectors, multiplicity), axis=0)
+    return relabel_by_appearance(labels)
 
 
 def _kmeans(
@@ -250,18 +246,11 @@ def fit_kmeans(
         return model.fit(points, sample_weight=sample_weight)
 
 
-def _cluster_qr(vectors: Array, multiplicity: Array | None) -> Indices:
-    """Damle, Minden & Ying (2019): pivoted QR picks one representative per cluster.
-
-    The polar factor of the representatives' rows rotates the embedding onto the axes.
-    """
-    rotated = cluster_qr_rotation(vectors, multiplicity).T @ vectors
-    labels: Indices = np.argmax(np.abs(rotated), axis=0)
-    return labels
-
-
 def cluster_qr_rotation(vectors: Array, multiplicity: Array | None = None) -> Array:
     """Return an orthogonal R such that the clusters in R' vectors lie near the axes.
+
+    Damle, Minden & Ying (2019): pivoted QR picks one representative per cluster; the
+    polar factor of their rows is R.
 
     Points of unit length are all equally good as the first pivot, and rounding would
     choose. So those in the direction of many others are made a very little longer.
@@ -345,7 +334,7 @@ def spectral_partition(
 
 def warn_unconnected(embedding: Embedding, kernel: Kernel) -> None:
     """Warn of points of an ``Embedding`` without similarity to any cluster."""
-    count = np.count_nonzero(embedding.unconnected)
+    count = np.count_nonzero(embedding.component < 0)
     if count and len(embedding.vectors) > 1:  # one cluster is similar to all
         whose = "their nearest neighbor"
         if kernel.points is None:

@@ -116,8 +116,7 @@ class Similarity(ABC):
     other; their rows of the normalized operator are zero.
     """
 
-    n: int
-    n_threads: int
+    kernel: Kernel
     # Off-diagonal row sums of S (n,).
     degrees: Array
     isolated: NDArray[np.bool_]
@@ -125,14 +124,6 @@ class Similarity(ABC):
     is_sparse: bool
     # Pairs of points whose similarity was negative and was set to 0.
     n_clipped: int = 0
-    # That of the kernel.
-    hint: str
-
-    def _set_degrees(self, degrees: Array) -> None:
-        self.degrees = degrees
-        self.isolated = degrees < MIN_DEGREE
-        root = 1.0 / np.sqrt(np.maximum(degrees, MIN_DEGREE))
-        self._inverse_root = np.where(self.isolated, 0.0, root)
 
     @abstractmethod
     def normalized_product(self, vectors: Array) -> Array:

@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from cdsk import _kernel, _rows
 from cdsk._neighbors import find_nearest
-from cdsk._operators.base import NEGLIGIBLE_EDGE, Array, Indices, Kernel, Similarity
+from cdsk._operators.base import (
+    MIN_DEGREE,
+    NEGLIGIBLE_EDGE,
+    Array,
+    Indices,
+    Kernel,
+    Similarity,
+)
 from cdsk._operators.indefinite import split_negative_part
 from cdsk._rows import AbsoluteRows, CachedRows, HadamardRows, RowSource, StoredRows
 
@@ -111,18 +118,22 @@ class DenseKernel(Kernel):
 class ProductSimilarity(Similarity):
     """S of a kernel that is known by its products; subclasses set the degrees."""
 
+    kernel: Any
     is_sparse = False
 
     def __init__(self, kernel: Any, weights: Array, penalty: float) -> None:
-        self.n, self.n_threads = kernel.n, kernel.n_threads
-        self.hint = kernel.hint
-        self._kernel, self._weights = kernel, weights
+        self.kernel, self._weights = kernel, weights
         # b = 1 - penalty alpha; alpha <= 1 / penalty up to rounding
         self._b = np.maximum(1.0 - penalty * weights, 0.0)
         self._is_uniform = bool((weights == weights[0]).all())
         self._self_loops: Any = 0.0
         if kernel.self_loops is not None:
             self._self_loops = 2.0 * weights * (1.0 + self._b) * kernel.self_loops
+
+    def _set_degrees(self, degrees: Array) -> None:
+        self.degrees, self.isolated = degrees, degrees < MIN_DEGREE
+        root = 1.0 / np.sqrt(np.maximum(degrees, MIN_DEGREE))
+        self._inverse_root = np.where(self.isolated, 0.0, root)
 
     def normalized_product(self, vectors: Array) -> Array:
         return self._product(vectors * self._inverse_root) * self._inverse_root
@@ -131,17 +142,18 @@ class ProductSimilarity(Similarity):
         """Return S times each vector (m, n)."""
         if self._is_uniform:
             factor = 2.0 * self._weights[0] * (1.0 + self._b[0])
-            product = factor * self._kernel.product(vectors)
+            product = factor * self.kernel.product(vectors)
         else:
             m = len(vectors)
             stacked = np.concatenate([vectors, vectors * self._weights])
-            image = self._kernel.product(stacked)
+            image = self.kernel.product(stacked)
             product = 2.0 * (self._weights * image[:m] + self._b * image[m:])
         product += self._self_loops * vectors
         return np.asarray(product)
 
     def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
-        return find_nearest(self._kernel.points, points, candidates, self.n_threads)
+        X, n_threads = self.kernel.points, self.kernel.n_threads
+        return find_nearest(X, points, candidates, n_threads)
 
 
 class DenseSimilarity(ProductSimilarity):
@@ -160,28 +172,28 @@ class DenseSimilarity(ProductSimilarity):
             self._rows, weights, penalty, degrees
         )
         self.n_clipped = self._clipped.nnz // 2
-        self._set_degrees(degrees + self._negative_product(np.ones((1, self.n)))[0])
+        self._set_degrees(degrees + self._negative_product(np.ones((1, kernel.n)))[0])
 
     def _product(self, vectors: Array) -> Array:
         return super()._product(vectors) + self._negative_product(vectors)
 
     def _negative_product(self, vectors: Array) -> Array:
         """Return what K- and the clipped entries add to S times each vector."""
-        if not self._kernel.n_negative:
+        if not self.kernel.n_negative:
             return np.zeros_like(vectors)
-        product = self._kernel.negative.product(vectors * self._weights)
+        product = self.kernel.negative.product(vectors * self._weights)
         clipped = (self._clipped @ vectors.T).T
         return np.asarray(clipped - 4.0 * self._penalty * self._weights * product)
 
     def components(self) -> tuple[int, Indices]:
-        negative, bound = self._kernel.negative.rows, NEGLIGIBLE_EDGE
+        negative, bound = self.kernel.negative.rows, NEGLIGIBLE_EDGE
         return _rows.components(
             self._rows, negative, self._weights, self._penalty, self.degrees, bound
         )
 
     def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
         # by distance where the data are known, since the kernel of far points is zero
-        if self._kernel.points is None:
-            among = self._kernel.K[np.ix_(points, candidates)]
+        if self.kernel.points is None:
+            among = self.kernel.K[np.ix_(points, candidates)]
             return np.asarray(candidates[np.argmax(among, axis=1)])
         return super().find_nearest(points, candidates)

@@ -227,11 +227,12 @@ class LowRankSimilarity(ProductSimilarity):
 
     def __init__(self, kernel: LowRankKernel, weights: Array, penalty: float) -> None:
         super().__init__(kernel, weights, penalty)
-        signs = np.random.RandomState(0).choice([-1.0, 1.0], (_N_PROBES, self.n))
-        vectors = np.concatenate([np.ones((1, self.n)), signs])
+        n, rng = kernel.n, np.random.RandomState(0)
+        signs = rng.choice([-1.0, 1.0], (_N_PROBES, n))
+        vectors = np.concatenate([np.ones((1, n)), signs])
         # that of a negligible entry of K
         smallest = 4.0 * weights.max() * NEGLIGIBLE_EDGE
-        is_resolved = np.ones(self.n, dtype=bool)
+        is_resolved = np.ones(n, dtype=bool)
         while True:
             sums = self._product(vectors * is_resolved)
             lower = (1.0 - _PROBE_TOLERANCE) * np.abs(sums[1:]).max(axis=0)
@@ -243,7 +244,7 @@ class LowRankSimilarity(ProductSimilarity):
         self._set_degrees(np.where(is_resolved, sums[0], 0.0))
 
     def components(self) -> tuple[int, Indices]:
-        labels = np.unique(self._kernel.component_labels, return_inverse=True)[1]
+        labels = np.unique(self.kernel.component_labels, return_inverse=True)[1]
         return int(labels.max()) + 1, labels
 
 

@@ -33,6 +33,7 @@ from cdsk._neighbors import (
     select_entries,
 )
 from cdsk._operators.base import (
+    MIN_DEGREE,
     NEGLIGIBLE_EDGE,
     Array,
     Indices,
@@ -233,72 +234,80 @@ class SparseKernel(Kernel):
         penalty: float,
         is_kept: NDArray[np.bool_] | None = None,
     ) -> "SparseSimilarity":
-        return SparseSimilarity(self, weights, penalty, is_kept)
-
-
-class SparseSimilarity(Similarity):
-    """S of a ``SparseKernel``, a sparse matrix.
-
-    Besides products it offers solves with a shifted matrix: where eigenvalues crowd at
-    1, as in narrow kernels on data of few dimensions, products alone need thousands of
-    passes, a factorization a handful of solves. Where that would be too large there is
-    an approximate inverse. Points that are not kept lose all edges; None: all are kept.
-    """
-
-    is_sparse = True
-
-    def __init__(
-        self,
-        kernel: SparseKernel,
-        weights: Array,
-        penalty: float,
-        is_kept: NDArray[np.bool_] | None = None,
-    ) -> None:
-        self.n, self.n_threads = kernel.n, kernel.n_threads
-        self.hint = kernel.hint
-        self._kernel, self._is_kept = kernel, is_kept
-        self._weights, self._penalty = weights, penalty
-        K, loops = kernel.matrix, kernel.self_loops
+        """Return the similarity; points that are not kept lose their edges."""
+        K, loops, n_threads = self.matrix, self.self_loops, self.n_threads
         if is_kept is not None:
             mask = is_kept.astype(np.float64)
-            values = scale_entries(K.indptr, K.indices, K.data, mask, self.n_threads)
+            values = scale_entries(K.indptr, K.indices, K.data, mask, n_threads)
             K = sparse.csr_array((values, K.indices, K.indptr), K.shape)
             loops = None if loops is None else loops * mask
         if loops is not None:
             K = (K + sparse.diags_array(loops)).tocsr()
             K.sort_indices()
-        pattern = K.indptr, K.indices
-        values = similarity(*pattern, K.data, weights, penalty, self.n_threads)
-        self._matrix = sparse.csr_array((values, K.indices, K.indptr), K.shape)
-        self._set_degrees(multiply(self._matrix, np.ones((1, self.n)), 1)[0])
-        values = scale_entries(*pattern, values, self._inverse_root, self.n_threads)
-        self._normalized = sparse.csr_array((values, K.indices, K.indptr), K.shape)
+        indptr, indices = K.indptr, K.indices
+        values = similarity(indptr, indices, K.data, weights, penalty, n_threads)
+        S = sparse.csr_array((values, indices, indptr), K.shape)
+        degrees = multiply(S, np.ones((1, self.n)), 1)[0]
+        isolated = degrees < MIN_DEGREE
+        root = 1.0 / np.sqrt(np.maximum(degrees, MIN_DEGREE))
+        root[isolated] = 0.0
+        values = scale_entries(indptr, indices, values, root, n_threads)
+        return SparseSimilarity(
+            kernel=self,
+            weights=weights,
+            penalty=penalty,
+            is_kept=is_kept,
+            matrix=S,
+            normalized=sparse.csr_array((values, indices, indptr), K.shape),
+            degrees=degrees,
+            isolated=isolated,
+        )
+
+
+@dataclass(eq=False)
+class SparseSimilarity(Similarity):
+    """S of a ``SparseKernel``, a sparse matrix, and D^-1/2 S D^-1/2.
+
+    Besides products it offers solves with a shifted matrix: where eigenvalues crowd at
+    1, as in narrow kernels on data of few dimensions, products alone need thousands of
+    passes, a factorization a handful of solves. Where that would be too large there is
+    an approximate inverse.
+    """
+
+    kernel: SparseKernel
+    weights: Array
+    penalty: float
+    is_kept: NDArray[np.bool_] | None
+    matrix: sparse.csr_array
+    normalized: sparse.csr_array
+    degrees: Array
+    isolated: NDArray[np.bool_]
+    is_sparse = True
 
     @cached_property
     def _ordering(self) -> BandedOrdering:
-        if self._kernel.self_loops is None:
-            return self._kernel.ordering
-        return BandedOrdering(self._matrix)
+        if self.kernel.self_loops is None:
+            return self.kernel.ordering
+        return BandedOrdering(self.matrix)
 
     def normalized_product(self, vectors: Array) -> Array:
-        return multiply(self._normalized, vectors, self.n_threads)
+        return multiply(self.normalized, vectors, self.kernel.n_threads)
 
     def components(self) -> tuple[int, NDArray[np.intc]]:
-        S = self._matrix
-        bounds = NEGLIGIBLE_EDGE * self.degrees
+        S, bounds = self.matrix, NEGLIGIBLE_EDGE * self.degrees
         return components(S.indptr, S.indices, S.data, bounds)
 
     def without_weak_components(self, min_mass: float) -> "SparseSimilarity":
         if min_mass <= 1:
             return self
-        kernel, S = self._kernel, self._matrix
+        kernel, S = self.kernel, self.matrix
 
         def is_small(label: NDArray[np.intc]) -> NDArray[np.bool_]:
             has_few_rows = np.bincount(label, kernel.counts) < _LARGE_GROUP
             has_few_rows |= np.bincount(label) <= SCALE_NEIGHBOR
             return has_few_rows & (np.bincount(label, kernel.multiplicity) < min_mass)
 
-        bounds = np.full(self.n, _WEAK_EDGE * np.median(self.degrees))
+        bounds = np.full(kernel.n, _WEAK_EDGE * np.median(self.degrees))
         _, group = components(S.indptr, S.indices, S.data, bounds)
         is_weak = is_small(group)[group] & ~self.isolated
         # a large component of weak edges alone is a cluster
@@ -306,15 +315,15 @@ class SparseSimilarity(Similarity):
         has_others = np.zeros(count, dtype=bool)
         has_others[component[~is_weak]] = True
         is_weak &= (has_others | is_small(component))[component]
-        if not 0 < np.count_nonzero(is_weak) <= _MAX_WEAK_SHARE * self.n:
+        if not 0 < np.count_nonzero(is_weak) <= _MAX_WEAK_SHARE * kernel.n:
             return self
-        is_kept = ~is_weak if self._is_kept is None else self._is_kept & ~is_weak
-        return kernel.similarity(self._weights, self._penalty, is_kept)
+        is_kept = ~is_weak if self.is_kept is None else self.is_kept & ~is_weak
+        return kernel.similarity(self.weights, self.penalty, is_kept)
 
     def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
-        kernel = self._kernel
+        kernel = self.kernel
         if kernel.graph is not None and kernel.points is not None:
-            return kernel.graph.find_nearest(points, candidates, self.n_threads)
+            return kernel.graph.find_nearest(points, candidates, kernel.n_threads)
         # by similarity; without any, the candidate of the largest degree
         rows = kernel.matrix[points][:, candidates].tocsr()
         nearest = np.full(len(points), np.argmax(self.degrees[candidates]))
@@ -328,8 +337,8 @@ class SparseSimilarity(Similarity):
         return self._ordering.cost_in_products if self._ordering.is_cheap else None
 
     def factorize(self, shift: float) -> Product:
-        return self._ordering.factorize(1.0 + shift, -self._normalized.data)
+        return self._ordering.factorize(1.0 + shift, -self.normalized.data)
 
     def preconditioner(self) -> Product:
         shift = _PRECONDITIONER_SHIFT
-        return Multilevel(self._normalized, self.degrees, shift, self.n_threads)
+        return Multilevel(self.normalized, self.degrees, shift, self.kernel.n_threads)
