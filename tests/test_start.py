@@ -15,7 +15,7 @@ import reference
 from cdsk import CDSK, sparse_start
 from cdsk import _initialization as _init
 from cdsk._initialization import (
-    Gram,
+    SparseObjective,
     first_weights,
     project_to_simplex,
     threshold_iteratively,
@@ -158,8 +158,9 @@ def test_points_at_the_origin():
 
 def test_kernel_matrix_as_gram_matrix(rng):
     X = rng.normal(size=(40, 3))
-    one = threshold_iteratively(Gram.from_points(X, 1), 0.1, 1.0)
-    two = threshold_iteratively(Gram.from_kernel(DenseKernel(X @ X.T, 1)), 0.1, 1.0)
+    kernel = DenseKernel(X @ X.T, 1)
+    one = threshold_iteratively(SparseObjective.from_points(X, 0.1, 1), 1.0)
+    two = threshold_iteratively(SparseObjective.from_kernel(kernel, 0.1), 1.0)
     np.testing.assert_allclose(one.weights, two.weights, atol=1e-8)
 
 

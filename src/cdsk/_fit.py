@@ -29,7 +29,7 @@ from scipy import sparse
 
 from cdsk._candidates import Precomputed, TruncatedGaussian, make_candidates
 from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
-from cdsk._initialization import check_init, first_weights
+from cdsk._initialization import first_weights
 from cdsk._model_selection import (
     Choice,
     CountChoice,
@@ -318,8 +318,7 @@ def alternate_candidates(
 def _initial_weights(kernel: Kernel, problem: Problem, settings: Settings) -> Array:
     if isinstance(settings.init, str) and settings.init == "uniform":
         return np.full(kernel.n, 1.0 / kernel.n)
-    init = check_init(settings.init, problem.points, problem.lam)
-    return first_weights(kernel, problem.lam, init)
+    return first_weights(kernel, problem.lam, settings.init, problem.points)
 
 
 def _partition(

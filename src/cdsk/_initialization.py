@@ -129,37 +129,35 @@ def sparse_start(
         check_number(lam, "lam", above=0, at_most=1)
     upper = 1.0 if lam is None else max_weight(len(X), lam)
     with limit_blas_threads(), explain_memory_error("computing the sparse start"):
-        gram = Gram.from_points(X, resolve_n_threads(n_threads))
-        return threshold_iteratively(gram, tau, upper, max_iter)
+        F = SparseObjective.from_points(X, tau, resolve_n_threads(n_threads))
+        return threshold_iteratively(F, upper, max_iter)
 
 
-def first_weights(kernel: Kernel, lam: float, init: str | Array) -> Array:
-    """Return the first weights of a fit, feasible for lam; ``init`` may hold them."""
+def first_weights(
+    kernel: Kernel, lam: float, init: str | ArrayLike, points: Points | None = None
+) -> Array:
+    """Return the first weights of a fit, feasible for lam.
+
+    ``init`` is a name, or the weights of all rows of ``points``; where several rows are
+    one point, the nearest feasible weights.
+    """
+    upper = max_weight(kernel.n, lam)
     if not isinstance(init, str):
-        return init
+        assert points is not None
+        n = len(points.inverse)
+        weights = check_simplex_point(init, n, max_weight(n, lam), "init")
+        weights = np.asarray(points.from_rows(weights))
+        if kernel.n == n:
+            return weights
+        weights = weights / max(np.sum(weights), np.finfo(float).tiny)
+        return project_to_simplex(weights, upper)
     if init == "uniform":
         return np.full(kernel.n, 1.0 / kernel.n)
     if kernel.points is None:
-        gram = Gram.from_kernel(kernel)
+        F = SparseObjective.from_kernel(kernel, TAU)
     else:
-        gram = Gram.from_points(kernel.points, kernel.n_threads)
-    return threshold_iteratively(gram, TAU, max_weight(kernel.n, lam)).weights
-
-
-def check_init(init: str | ArrayLike, points: Points, lam: float) -> str | Array:
-    """Return the ``init`` of an estimator: a name, or weights of the points.
-
-    Where several rows are one point, the nearest feasible weights.
-    """
-    if isinstance(init, str):
-        return init
-    n = len(points.inverse)
-    weights = check_simplex_point(init, n, max_weight(n, lam), "init")
-    weights = np.asarray(points.from_rows(weights))
-    if len(points) == n:
-        return weights
-    weights = weights / max(np.sum(weights), np.finfo(float).tiny)
-    return project_to_simplex(weights, max_weight(len(points), lam))
+        F = SparseObjective.from_points(kernel.points, TAU, kernel.n_threads)
+    return threshold_iteratively(F, upper).weights
 
 
 def max_weight(n: int, lam: float) -> float:
@@ -168,16 +166,23 @@ def max_weight(n: int, lam: float) -> float:
 
 
 @dataclass
-class Gram:
-    """A Gram matrix A as an operator on vectors (m, n), and its diagonal."""
+class SparseObjective:
+    """F of a Gram matrix A, known by products with vectors (m, n) and its diagonal."""
 
     product: Product
     diagonal: Array
+    tau: float
     n_threads: int
 
+    def __post_init__(self) -> None:
+        ones = np.ones((1, len(self.diagonal)))
+        self.linear = 2.0 * (self.diagonal - self.product(ones)[0])
+
     @classmethod
-    def from_points(cls, X: NDArray[np.floating], n_threads: int) -> "Gram":
-        """Return A = X X'."""
+    def from_points(
+        cls, X: NDArray[np.floating], tau: float, n_threads: int
+    ) -> "SparseObjective":
+        """Return F of A = X X'."""
         features = np.ascontiguousarray(X.T, dtype=np.float64)
 
         def product(vectors: Array) -> Array:
@@ -190,49 +195,32 @@ class Gram:
                 "X must hold numbers whose squares can be summed for the sparse start, "
                 f"of magnitude {limit:.1e} at most; got {largest:.1e}."
             )
-        return cls(product, np.einsum("dn,dn->n", features, features), n_threads)
+        return cls(product, np.einsum("dn,dn->n", features, features), tau, n_threads)
 
     @classmethod
-    def from_kernel(cls, kernel: Kernel) -> "Gram":
-        """Return A = K, the Gram matrix in the feature space of the kernel."""
+    def from_kernel(cls, kernel: Kernel, tau: float) -> "SparseObjective":
+        """Return F of A = K, the Gram matrix in the feature space of the kernel."""
 
         def product(vectors: Array) -> Array:
             return kernel.product(vectors) + kernel.diagonal * vectors
 
-        return cls(product, kernel.diagonal, kernel.n_threads)
-
-
-class _SparseObjective:
-    """F of a Gram matrix; ``image`` is the product with its quadratic part."""
-
-    def __init__(self, gram: Gram, tau: float) -> None:
-        self._gram = gram
-        self._tau = tau
-        self._s = gram.diagonal
-        ones = np.ones((1, len(self._s)))
-        self._linear = 2.0 * (self._s - gram.product(ones)[0])
+        return cls(product, kernel.diagonal, tau, kernel.n_threads)
 
     def image(self, a: Array) -> Array:
         """Return [(n - 2) A + diag s] a."""
-        product = self._gram.product(a[np.newaxis])[0]
-        image: Array = (len(a) - 2) * product + self._s * a
-        return image
+        product = self.product(a[np.newaxis])[0]
+        return np.asarray((len(a) - 2) * product + self.diagonal * a)
 
     def value(self, a: Array, image: Array) -> float:
         """Return F(a)."""
-        squares = np.sum(a * (image + self._linear)) + np.sum(self._s)
-        return float(squares + self._tau * np.count_nonzero(a))
+        squares = np.sum(a * (image + self.linear)) + np.sum(self.diagonal)
+        return float(squares + self.tau * np.count_nonzero(a))
 
     def curvature(self) -> float:
         """Return about the largest second derivative of the sum of squares."""
-        n, trace = len(self._s), float(np.sum(self._s))
-        largest = largest_eigenvalue(self._gram.product, trace, n, self._gram.n_threads)
-        return float(2.0 * ((n - 2) * largest + self._s.max()))
-
-    def threshold(self, a: Array, image: Array, curvature: float) -> Array:
-        """Return the gradient step of length 1 / curvature, small entries set to 0."""
-        step = a - (2.0 * image + self._linear) / curvature
-        return np.where(step > np.sqrt(2.0 * self._tau / curvature), step, 0.0)
+        s, n = self.diagonal, len(self.diagonal)
+        largest = largest_eigenvalue(self.product, float(np.sum(s)), n, self.n_threads)
+        return float(2.0 * ((n - 2) * largest + s.max()))
 
     def step_on_support(self, a: Array, image: Array) -> Array:
         """Return the step from ``a`` to the least sum of squares on its support.
@@ -243,9 +231,9 @@ class _SparseObjective:
         """
         support = a > 0
         inverse = np.zeros_like(a)
-        np.divide(1.0, self._s, out=inverse, where=support & (self._s > 0))
+        np.divide(1.0, self.diagonal, out=inverse, where=support & (self.diagonal > 0))
         step = np.zeros_like(a)
-        residual = np.where(support, -0.5 * (2.0 * image + self._linear), 0.0)
+        residual = np.where(support, -0.5 * (2.0 * image + self.linear), 0.0)
         direction = scaled = inverse * residual
         size = first_size = float(np.sum(residual * scaled))
         for _ in range(_CG_STEPS):
@@ -264,18 +252,19 @@ class _SparseObjective:
 
 
 def threshold_iteratively(
-    gram: Gram, tau: float, upper: float, max_iter: int = 1000
+    F: SparseObjective, upper: float, max_iter: int = 1000
 ) -> SparseStart:
-    """Return the ``SparseStart`` of a Gram matrix, with weights up to ``upper``."""
-    n = len(gram.diagonal)
-    F, a = _SparseObjective(gram, tau), np.full(n, 1.0 / n)
+    """Return the ``SparseStart`` of an objective, with weights up to ``upper``."""
+    n = len(F.diagonal)
+    a = np.full(n, 1.0 / n)
     image = F.image(a)
     history, decrease = [F.value(a, image)], np.inf
     curvature = F.curvature()
     converged = curvature == 0.0
     while not converged and len(history) <= max_iter:
         while np.isfinite(curvature):
-            new = F.threshold(a, image, curvature)
+            step = a - (2.0 * image + F.linear) / curvature
+            new = np.where(step > np.sqrt(2.0 * F.tau / curvature), step, 0.0)
             new_image = F.image(new)
             value = F.value(new, new_image)
             if value <= history[-1]:

@@ -20,20 +20,16 @@ factorization of K + K- certifies that none is missing. If the method takes too 
 because they are many or near 0, they come from LAPACK.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh
 
 from cdsk import _rows
-from cdsk._eigensolvers import (
-    N_GUARDS,
-    Eigenpairs,
-    EigenProblem,
-    solve_block_lanczos,
-)
+from cdsk._eigensolvers import N_GUARDS, Eigenpairs, EigenProblem, solve_block_lanczos
 from cdsk._operators.base import NEGLIGIBLE_EDGE, Array
 from cdsk._products import combine, inner
 from cdsk._rows import RowSource
@@ -73,17 +69,12 @@ def _max_products(n: int) -> int:
     return max(_MIN_PRODUCTS, n // 4)
 
 
+@dataclass(eq=False)
 class NegativePart:
     """K- = F'F of a kernel, from the factor F (r, n); r = 0 if K is semi-definite."""
 
-    def __init__(self, factor: Array, n_threads: int) -> None:
-        self.factor = np.ascontiguousarray(factor)
-        self.n_threads = n_threads
-
-    @property
-    def rank(self) -> int:
-        """Number of negative eigenvalues."""
-        return len(self.factor)
+    factor: Array
+    n_threads: int
 
     @cached_property
     def diagonal(self) -> Array:
@@ -93,22 +84,19 @@ class NegativePart:
     @cached_property
     def rows(self) -> _rows.NegativeRows | None:
         """Compiled rows of K-; None if it is empty."""
-        if not self.rank:
+        F = self.factor
+        if not len(F):
             return None
-        if self.rank <= _STORED_SHARE * self.factor.shape[1]:
-            return _rows.NegativeRows(self.factor, np.ascontiguousarray(self.factor.T))
+        if len(F) <= _STORED_SHARE * F.shape[1]:
+            return _rows.NegativeRows(F, np.ascontiguousarray(F.T))
         with limit_blas_threads():
-            return _rows.NegativeRows(self.factor.T @ self.factor)
+            return _rows.NegativeRows(F.T @ F)
 
     def product(self, vectors: Array) -> Array:
         """Return off-diagonal K- times each vector (m, n)."""
         coefficients = inner(self.factor, np.ascontiguousarray(vectors), self.n_threads)
         product = combine(coefficients, self.factor, self.n_threads)
         return product - self.diagonal * vectors
-
-    def absolute_rows(self, rows: RowSource) -> RowSource:
-        """Return compiled rows of |K| from those of K."""
-        return rows if self.rows is None else _rows.AbsoluteRows(rows, self.rows)
 
     def clipped_entries(
         self, rows: RowSource, weights: Array, penalty: float, degrees: Array
@@ -140,12 +128,10 @@ def split_negative_part(kernel: "DenseKernel", psd: bool | None) -> NegativePart
         return NegativePart(np.empty((0, kernel.n)), 1)
     factor = _factor_by_lanczos(kernel) if kernel.n > _LAPACK_SIZE else None
     if factor is None:
-        if kernel.n > _MAX_DENSE_SIZE:
-            _raise_unresolved(kernel.n)
         factor = _factor_by_lapack(kernel)
     # a point without neighbors is a component of its own: K- is 0 there but for noise
     factor[:, kernel.row_sums == 0] = 0.0
-    return NegativePart(factor, kernel.n_threads)
+    return NegativePart(np.ascontiguousarray(factor), kernel.n_threads)
 
 
 def _is_semidefinite_kernel(kernel: "DenseKernel") -> bool:
@@ -154,18 +140,14 @@ def _is_semidefinite_kernel(kernel: "DenseKernel") -> bool:
     By a Cholesky factorization or, for large K, by the smallest Ritz value. One that is
     negative is a proof, so that a short search comes first.
     """
-    none = np.empty((0, kernel.n))
+    none, tol = np.empty((0, kernel.n)), NEGLIGIBLE_EIGENVALUE
     if kernel.n <= _MAX_DENSE_SIZE:
         return _is_complete(kernel, none)
     negated = _NegatedKernel(kernel)
-    pairs = negated.search(
-        none, 1, none, NEGLIGIBLE_EIGENVALUE, _max_products(kernel.n) // 10
-    )
-    if pairs.values[0] <= NEGLIGIBLE_EIGENVALUE < pairs.residuals[0]:
-        pairs = negated.search(
-            pairs.vectors, 1, none, NEGLIGIBLE_EIGENVALUE, negated.n_products_left
-        )
-    return bool(pairs.values[0] <= NEGLIGIBLE_EIGENVALUE)
+    pairs = negated.search(none, 1, none, tol, _max_products(kernel.n) // 10)
+    if pairs.values[0] <= tol < pairs.residuals[0]:
+        pairs = negated.search(pairs.vectors, 1, none, tol, negated.n_products_left)
+    return bool(pairs.values[0] <= tol)
 
 
 def _factor_by_lanczos(kernel: "DenseKernel") -> Array | None:
@@ -175,37 +157,25 @@ def _factor_by_lanczos(kernel: "DenseKernel") -> Array | None:
     They are complete if K + F'F has a Cholesky factorization; for large K, if the
     search converged and its last eigenvalue is not negative.
     """
-    negated = _NegatedKernel(kernel)
+    negated, tol, batch = _NegatedKernel(kernel), NEGLIGIBLE_EIGENVALUE, _FIRST_BATCH
     values, vectors = np.empty(0), np.empty((0, kernel.n))
-    batch = _FIRST_BATCH
     while negated.n_products_left > 0:
-        pairs = negated.search(
-            vectors[:0],
-            batch,
-            vectors,
-            NEGLIGIBLE_EIGENVALUE,
-            negated.n_products_left // 3,
-        )
-        negative = pairs.values > NEGLIGIBLE_EIGENVALUE
-        converged = pairs.residuals.max() <= NEGLIGIBLE_EIGENVALUE
-        is_complete = converged and not negative.all()
+        n_products = negated.n_products_left // 3
+        pairs = negated.search(vectors[:0], batch, vectors, tol, n_products)
+        negative = pairs.values > tol
+        is_complete = pairs.residuals.max() <= tol and not negative.all()
         if negative.any():
+            start, n_products = pairs.vectors[negative], negated.n_products_left
             pairs = negated.search(
-                pairs.vectors[negative],
-                int(np.count_nonzero(negative)),
-                vectors,
-                _TOLERANCE,
-                negated.n_products_left,
-                stop_if_slow=True,
+                start, len(start), vectors, _TOLERANCE, n_products, stop_if_slow=True
             )
             if pairs.residuals.max() > _TOLERANCE:
                 return None
             values = np.concatenate([values, pairs.values])
             vectors = np.concatenate([vectors, pairs.vectors])
         factor: Array = np.sqrt(kernel.spectral_bound * values)[:, np.newaxis] * vectors
-        if is_complete or (
-            kernel.n <= _MAX_DENSE_SIZE and _is_complete(kernel, factor)
-        ):
+        can_be_tested = kernel.n <= _MAX_DENSE_SIZE
+        if is_complete or (can_be_tested and _is_complete(kernel, factor)):
             return factor
         if not negative.any():
             return None
@@ -264,35 +234,32 @@ def _is_complete(kernel: "DenseKernel", factor: Array) -> bool:
 
 def _factor_by_lapack(kernel: "DenseKernel") -> Array:
     """Return the factor F of K- = F'F from a dense eigen-decomposition."""
+    n = kernel.n
+    if n > _MAX_DENSE_SIZE:
+        seconds = 1.5 * (n / 2000) ** 3  # measured at 2000; cubic
+        raise ValueError(
+            f"The similarity of {n} points is not positive semi-definite, and its "
+            f"negative part was not found in {_max_products(n)} products with a "
+            "vector: it has many eigenvalues, or some near 0. LAPACK would take about "
+            f"{seconds:.0f} s and {3 * 8 * n * n:,} bytes, and is used for at most "
+            f"{_MAX_DENSE_SIZE} points. Use fewer points; or psd=True, which uses the "
+            "similarity as it is in a weight step that is not convex; or add minus the "
+            "smallest eigenvalue to the diagonal, which makes the matrix semi-definite "
+            "and changes no similarity between different points."
+        )
     check_memory(
-        3 * 8 * kernel.n**2,
+        3 * 8 * n**2,
         "Splitting an indefinite similarity into its positive and negative part",
         "Use fewer points, or psd=True to use the similarity as it is.",
     )
+    negative = -np.inf, -NEGLIGIBLE_EIGENVALUE * kernel.spectral_bound
+    K = kernel.K.astype(np.float64)
     # one thread: the result must not depend on their number
     with limit_blas_threads():
         values, vectors = eigh(
-            kernel.K.astype(np.float64),
-            subset_by_value=[-np.inf, -NEGLIGIBLE_EIGENVALUE * kernel.spectral_bound],
-            overwrite_a=True,
-            check_finite=False,
+            K, subset_by_value=negative, overwrite_a=True, check_finite=False
         )
     return np.asarray(np.sqrt(-values)[:, np.newaxis] * vectors.T)
-
-
-def _raise_unresolved(n: int) -> NoReturn:
-    seconds = 1.5 * (n / 2000) ** 3  # measured at 2000; cubic
-    raise ValueError(
-        f"The similarity of {n} points is not positive semi-definite, and its negative "
-        f"part was not found in {_max_products(n)} products with a vector: it has many "
-        f"eigenvalues, or some near 0. LAPACK would take about {seconds:.0f} s and "
-        f"{3 * 8 * n * n:,} bytes, and is used for at most {_MAX_DENSE_SIZE} points. "
-        "Use fewer points; or psd=True, which uses the similarity as it is in a weight "
-        "step that is not convex; or add minus the smallest eigenvalue to the "
-        "diagonal, "
-        "which makes the matrix semi-definite and changes no similarity between "
-        "different points."
-    )
 
 
 def is_semidefinite(matrix: Array, tolerance: float) -> bool:

@@ -25,7 +25,7 @@ spectral step has a multiple eigenvalue, all copies of which the block method fi
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -69,8 +69,6 @@ _N_SAMPLED, _SAMPLE_SIZE = 10_000, 1000
 # left to rounding.
 _N_PROBES, _PROBE_TOLERANCE = 8, 0.1
 
-_LESS_MEMORY = "Use a smaller `rank`, a larger `bandwidth`, or fewer points."
-
 
 @dataclass(frozen=True)
 class Approximation:
@@ -111,20 +109,18 @@ class LowRankKernel(Kernel):
         multiplicity: Array | None = None,
     ) -> None:
         self.points: NDArray[Any] = points
-        self.n = len(points)
-        self.n_threads = n_threads
+        self.n, self.n_threads = len(points), n_threads
         self.multiplicity = multiplicity
+        X = np.ascontiguousarray(points, dtype=np.float64)
+        self._entries = partial(_gaussian_entries, X, float(bandwidth), n_threads)
         rng = np.random.RandomState(seed)
-        self._bandwidth = bandwidth
-        entries = _GaussianEntries(points, bandwidth, n_threads)
         max_rank, tolerance = MAX_COMPONENTS, TRACE_TOLERANCE
         if rank is not None:
-            max_rank = max(rank, min(2 * rank, _MAX_OVERSAMPLED))
-            tolerance = 0.0
+            max_rank, tolerance = max(rank, min(2 * rank, _MAX_OVERSAMPLED)), 0.0
         # one thread: the factor must not depend on their number
         with limit_blas_threads():
             factor = pivoted_cholesky(
-                entries, self.n, min(max_rank, self.n), tolerance, rng, n_threads
+                self._entries, self.n, min(max_rank, self.n), tolerance, rng, n_threads
             )
             self.F, self.component_labels = factor.F, factor.component_labels
             if rank is not None and len(self.F) > rank:
@@ -134,56 +130,28 @@ class LowRankKernel(Kernel):
         self.approximation = Approximation(
             rank=len(self.F),
             trace_error=float(np.mean(residual)),
-            largest_error=self._largest_error(entries, rng),
+            largest_error=_largest_error(self.F, X, bandwidth, rng),
         )
         if factor.relative_error > TRACE_TOLERANCE and rank is None:
-            self._warn_high_rank(factor.relative_error)
+            n_bytes = points.itemsize * self.n**2
+            warn(
+                f"The kernel of {self.n} points is not of low rank: {len(self.F)} "
+                f"components miss {factor.relative_error:.1%} of the trace of the "
+                f"centered kernel, expected at most {TRACE_TOLERANCE:.1%}. Rounds are "
+                "slow and labels may differ from those of the kernel itself. Increase "
+                f"`bandwidth`, set `rank` above {len(self.F)}, or use "
+                f"approximation=None, whose matrix needs {n_bytes / 1e9:.2g} GB."
+            )
         if multiplicity is not None:
             self.F = self.F * multiplicity
             self._factor_diagonal = self._factor_diagonal * multiplicity**2
         self.self_loops = compute_self_loops(self.diagonal, multiplicity)
-
-    def _largest_error(
-        self, entries: "_GaussianEntries", rng: np.random.RandomState
-    ) -> float:
-        """Return the largest difference from K in random entries off the diagonal."""
-        largest = 0.0
-        for _ in range(_N_SAMPLED // _SAMPLE_SIZE if self.n > 1 else 0):
-            i = rng.randint(self.n, size=_SAMPLE_SIZE)
-            j = (i + rng.randint(1, self.n, size=_SAMPLE_SIZE)) % self.n
-            approximate = np.einsum("mp,mp->p", self.F[:, i], self.F[:, j])
-            error = np.abs(approximate - entries.between_pairs(i, j))
-            largest = max(largest, float(error.max()))
-        return largest
-
-    def _warn_high_rank(self, error: float) -> None:
-        n_bytes = self.points.itemsize * self.n**2
-        warn(
-            f"The kernel of {self.n} points is not of low rank: {len(self.F)} "
-            f"components miss {error:.1%} of the trace of the centered kernel, "
-            f"expected at most {TRACE_TOLERANCE:.1%}. Rounds are slow and labels may "
-            "differ from those of the kernel itself. Increase `bandwidth`, set `rank` "
-            f"above {len(self.F)}, or use approximation=None, whose matrix needs "
-            f"{n_bytes / 1e9:.2g} GB."
-        )
 
     @cached_property
     def diagonal(self) -> Array:
         # 1, or that of F'F where rounding made it larger, so that K is semi-definite
         exact = 1.0 if self.multiplicity is None else self.multiplicity**2
         return np.asarray(np.maximum(self._factor_diagonal, exact))
-
-    @property
-    def absolute_diagonal(self) -> Array:
-        return self.diagonal
-
-    @property
-    def duplicate_similarity(self) -> Array:
-        return self.diagonal
-
-    @cached_property
-    def row_sums(self) -> Array:
-        return self.product(np.ones((1, self.n))).ravel()
 
     def product(self, vectors: Array) -> Array:
         vectors = np.ascontiguousarray(vectors)
@@ -213,8 +181,7 @@ class LowRankKernel(Kernel):
     def as_array(self) -> Array:
         """Return the Gaussian kernel itself, which votes for new points."""
         check_memory(8 * self.n**2, "The kernel matrix", "Use fewer points.")
-        entries = _GaussianEntries(self.points, self._bandwidth, self.n_threads)
-        K = entries(np.arange(self.n))
+        K = self._entries(np.arange(self.n))
         scale_by_multiplicity(K, self.multiplicity)
         return K
 
@@ -248,28 +215,34 @@ class LowRankSimilarity(ProductSimilarity):
         return int(labels.max()) + 1, labels
 
 
-class _GaussianEntries:
-    """Entries of the Gaussian kernel of some points, in double precision."""
+def _gaussian_entries(
+    X: Array,
+    bandwidth: float,
+    n_threads: int,
+    rows: Indices,
+    columns: Indices | None = None,
+) -> Array:
+    """Return entries of the Gaussian kernel, in all columns if these are None."""
+    A, B = X[rows], X if columns is None else X[columns]
+    b_a, b_b = np.full(len(A), bandwidth), np.full(len(B), bandwidth)
+    out = np.empty((len(A), len(B)))
+    _kernel.gaussian_rows(A, B, b_a, b_b, out, n_threads)
+    return out
 
-    def __init__(self, points: NDArray[Any], bandwidth: float, n_threads: int) -> None:
-        self._X = np.ascontiguousarray(points, dtype=np.float64)
-        self._bandwidth = float(bandwidth)
-        self._n_threads = n_threads
 
-    def __call__(self, rows: Indices, columns: Indices | None = None) -> Array:
-        """Return the entries of some rows, in all columns if these are None."""
-        A = self._X[rows]
-        B = self._X if columns is None else self._X[columns]
-        b_a, b_b = np.full(len(A), self._bandwidth), np.full(len(B), self._bandwidth)
-        out = np.empty((len(A), len(B)))
-        _kernel.gaussian_rows(A, B, b_a, b_b, out, self._n_threads)
-        return out
-
-    def between_pairs(self, i: Indices, j: Indices) -> Array:
-        """Return K_ij for pairs of indices (p,)."""
-        difference = (self._X[i] - self._X[j]) / self._bandwidth
-        squares = np.einsum("pd,pd->p", difference, difference)
-        return np.asarray(np.exp(-0.5 * squares))
+def _largest_error(
+    F: Array, X: Array, bandwidth: float, rng: np.random.RandomState
+) -> float:
+    """Return the largest difference of F'F from K in random off-diagonal entries."""
+    n, largest = len(X), 0.0
+    for _ in range(_N_SAMPLED // _SAMPLE_SIZE if n > 1 else 0):
+        i = rng.randint(n, size=_SAMPLE_SIZE)
+        j = (i + rng.randint(1, n, size=_SAMPLE_SIZE)) % n
+        difference = (X[i] - X[j]) / bandwidth
+        exact = np.exp(-0.5 * np.einsum("pd,pd->p", difference, difference))
+        error = np.abs(np.einsum("mp,mp->p", F[:, i], F[:, j]) - exact)
+        largest = max(largest, float(error.max()))
+    return largest
 
 
 @dataclass
@@ -370,14 +343,9 @@ def _reserve_rows(F: Array, m: int, n_needed: int, max_rank: int) -> Array:
     """Return F with its first m rows, and memory for ``n_needed`` rows or more."""
     if n_needed <= len(F):
         return F
-    n = F.shape[1]
-    n_rows = min(max(2 * len(F), n_needed, _BLOCK_SIZE), max_rank)
+    n, n_rows = F.shape[1], min(max(2 * len(F), n_needed, _BLOCK_SIZE), max_rank)
     # with three temporary blocks
-    check_memory(
-        8 * n * (n_rows + 3 * _BLOCK_SIZE),
-        f"An approximation of the kernel by {n_rows} components",
-        _LESS_MEMORY,
-    )
+    _check_factor_memory(n_rows, n, n_rows + 3 * _BLOCK_SIZE)
     larger = np.empty((n_rows, n))
     larger[:m] = F[:m]
     return larger
@@ -388,10 +356,15 @@ def truncate_rank(F: Array, m: int, n_threads: int) -> Array:
 
     It is at most F'F, so that the residual stays semi-definite.
     """
-    check_memory(
-        8 * m * F.shape[1],
-        f"An approximation of the kernel by {m} components",
-        _LESS_MEMORY,
-    )
+    _check_factor_memory(m, F.shape[1], m)
     _, rotation = all_eigenpairs(inner(F, F, n_threads))
     return combine(np.ascontiguousarray(rotation[:, :m]), F, n_threads)
+
+
+def _check_factor_memory(m: int, n: int, n_rows: int) -> None:
+    """Raise MemoryError if ``n_rows`` of n numbers, for m components, are too many."""
+    check_memory(
+        8 * n * n_rows,
+        f"An approximation of the kernel by {m} components",
+        "Use a smaller `rank`, a larger `bandwidth`, or fewer points.",
+    )
