@@ -67,8 +67,7 @@ class _Level:
     prolongation: sparse.csr_array
 
     def __init__(self, matrix: sparse.csr_array, shift: float, n_threads: int) -> None:
-        self.matrix = matrix
-        self.n_threads = n_threads
+        self.matrix, self.n_threads = matrix, n_threads
         diagonal = (1.0 + shift) - matrix.diagonal()
         self.jacobi: Block = (_DAMPING / diagonal)[:, np.newaxis].astype(_PRECISION)
         self._scale = _PRECISION(1.0 + shift)
@@ -93,12 +92,10 @@ class _Level:
         root[has_group] = np.sqrt(degrees[has_group] / total[members])
         columns = np.where(has_group, group, 0).astype(A.indices.dtype)
         starts = np.arange(len(group) + 1, dtype=A.indices.dtype)
-        self.prolongation = sparse.csr_array(
-            (root.astype(_PRECISION), columns, starts), shape=(len(group), count)
-        )
-        coarse = coarsen(
-            A.indptr, A.indices, A.data, group, root, count, self.n_threads
-        )
+        entries = root.astype(_PRECISION), columns, starts
+        self.prolongation = sparse.csr_array(entries, shape=(len(group), count))
+        graph = A.indptr, A.indices, A.data
+        coarse = coarsen(*graph, group, root, count, self.n_threads)
         return sparse.csr_array(coarse, shape=(count, count)), total.astype(float)
 
 

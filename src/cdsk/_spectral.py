@@ -182,13 +182,10 @@ def assign_labels(
     if method == "auto":
         assert kernel is not None
         assign = partial(
-            assign_labels,
-            vectors,
-            n_init=n_init,
-            random_state=random_state,
-            multiplicity=multiplicity,
+            assign_labels, vectors, n_init=n_init, random_state=random_state
         )
-        partitions = [assign(name) for name in ("kmeans", "cluster_qr", "discretize")]
+        methods = "kmeans", "cluster_qr", "discretize"
+        partitions = [assign(name, multiplicity=multiplicity) for name in methods]
         cuts = [np.mean(cut_ratios(kernel, labels)) for labels in partitions]
         return partitions[int(np.argmin(cuts))]
     if method == "kmeans":

@@ -153,7 +153,11 @@ class ProductSimilarity(Similarity):
 
     def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
         X, n_threads = self.kernel.points, self.kernel.n_threads
-        return find_nearest(X, points, candidates, n_threads)
+        # by distance where the data are known, since the kernel of far points is zero
+        if X is not None:
+            return find_nearest(X, points, candidates, n_threads)
+        among = self.kernel.K[np.ix_(points, candidates)]
+        return np.asarray(candidates[np.argmax(among, axis=1)])
 
 
 class DenseSimilarity(ProductSimilarity):
@@ -167,10 +171,8 @@ class DenseSimilarity(ProductSimilarity):
             k_weights = kernel.product(weights[np.newaxis])[0]
         degrees = 2.0 * (weights * kernel.row_sums + self._b * k_weights)
         degrees += self._self_loops
-        self._rows = StoredRows(kernel.K)
-        self._clipped = kernel.negative.clipped_entries(
-            self._rows, weights, penalty, degrees
-        )
+        self._rows, negative = StoredRows(kernel.K), kernel.negative
+        self._clipped = negative.clipped_entries(self._rows, weights, penalty, degrees)
         self.n_clipped = self._clipped.nnz // 2
         self._set_degrees(degrees + self._negative_product(np.ones((1, kernel.n)))[0])
 
@@ -190,10 +192,3 @@ class DenseSimilarity(ProductSimilarity):
         return _rows.components(
             self._rows, negative, self._weights, self._penalty, self.degrees, bound
         )
-
-    def find_nearest(self, points: Indices, candidates: Indices) -> Indices:
-        # by distance where the data are known, since the kernel of far points is zero
-        if self.kernel.points is None:
-            among = self.kernel.K[np.ix_(points, candidates)]
-            return np.asarray(candidates[np.argmax(among, axis=1)])
-        return super().find_nearest(points, candidates)
