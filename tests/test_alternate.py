@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,18 +15,20 @@ import reference
 from cdsk import CDSK
 from cdsk import _eigensolvers as eigen
 from cdsk import _spectral as embedding
-from cdsk._fit import AlternationSettings, alternate
+from cdsk._fit import alternate
 from cdsk._operators.dense import DenseKernel
+from stages import make_context
 
 
 def run(K, n_clusters, lam, **options):
     """Of a kernel, or of a matrix."""
     kernel = DenseKernel(K, 2) if isinstance(K, np.ndarray) else K
-    calls = {name: options.pop(name) for name in ("start", "report") if name in options}
     options = {"qp_tol": 1e-6, **options}
-    settings = AlternationSettings(n_clusters=n_clusters, lam=lam, **options)
-    weights = np.full(kernel.n, 1 / kernel.n)
-    return alternate(kernel, weights, settings, np.random.RandomState(0), **calls)
+    report = options.pop("report", lambda round: None)
+    progress = SimpleNamespace(verbose=1, round=report)
+    context = make_context(n_clusters=n_clusters, lam=lam, **options)
+    context = replace(context, progress=progress)
+    return alternate(kernel, np.full(kernel.n, 1 / kernel.n), context)
 
 
 def test_one_round_equals_the_reference():

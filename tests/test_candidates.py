@@ -251,7 +251,7 @@ def test_the_model_keeps_its_candidate_but_no_matrix(X, in_point_order):
         copy = pickle.loads(pickle.dumps(model))
         again = copy.similarity_operator(data) @ np.eye(80)
         assert (again == A).all()
-    assert model._predictor.candidate.matrix is None
+    assert model._predictor.candidate.X is None
     with pytest.raises(ValueError, match=r"X must be the kernel matrix .* got None"):
         model.similarity_operator()
 

@@ -16,6 +16,7 @@ from cdsk import CDSK, select_lambda
 from cdsk._model_selection import CRITERIA, LambdaSearch, select_lam
 from cdsk._operators.dense import DenseKernel
 from cdsk._spectral import cluster_qr_rotation, cut_ratios, rotate_to_axes
+from stages import make_context
 
 GRID = (0.1, 0.3, 0.5)
 
@@ -47,8 +48,7 @@ def test_ties_go_to_the_smaller(rng):
         make_kernel=lambda rows: None,
         fit=lambda kernel, lam: fit,
         search=LambdaSearch((0.5, 0.2, 0.3), sample=1.0, criterion="paper"),
-        n_init=1,
-        rng=np.random.RandomState(0),
+        context=make_context(n_init=1),
     )
     assert np.ptp(choice.curve) == 0
     assert choice.lam == 0.2

@@ -238,11 +238,11 @@ def test_means_of_cluster_indicators_are_shares_of_votes(blobs, rng):
         ),
     ):
         model = CDSK(3, random_state=0, **options).fit(X)
-        labels = model._predictor.points.from_rows(model.clusters_)
+        labels = model.clusters_[model._predictor.points.first_row]
         members = (labels[:, np.newaxis] == np.arange(3)).astype(float)
         found = model._map_rows(
             asked,
-            lambda part, m=model, v=members: m._predictor.votes.average(part, v, 2),
+            lambda part, n, m=model, v=members: m._predictor.votes.average(part, v, n),
         )
         shares = softmax(model.decision_function(asked), axis=1)
         np.testing.assert_allclose(found, shares, atol=1e-12)

@@ -14,23 +14,17 @@ from sklearn.preprocessing import StandardScaler
 import reference
 from cdsk import CDSK, _model_selection, _preprocessing, suggest_n_clusters
 from cdsk._model_selection import _ViewComparison, select_representation
-from cdsk._preprocessing import Representation
+from cdsk._preprocessing import Points, Representation
+from stages import make_context
 
 N_CLUSTERS = 10
 VIEWS = "raw", "standardize", "normal_scores", "whiten"
 
 
 def represented(X, view, n_clusters=2, n_components=None, multiplicity=None, seed=0):
-    rng = np.random.RandomState(seed)
-    return select_representation(
-        X,
-        view,
-        n_clusters,
-        rng=rng,
-        n_threads=1,
-        n_components=n_components,
-        multiplicity=multiplicity,
-    )
+    points = Points.from_rows_as_they_are(X, multiplicity)
+    context = make_context(seed=seed, n_components=n_components)
+    return select_representation(points, view, n_clusters, context)
 
 
 def whitened(X, n_components=None):

@@ -63,7 +63,7 @@ def measure(X, n_clusters):
     heard = ~np.isneginf(left_out.log_votes.max(axis=1))
     log_votes, clusters = left_out.log_votes[heard], model.clusters_[heard]
     calibrate = left_out.calibration.predict_proba
-    of_points = model._predictor.points.from_rows(model.clusters_)
+    of_points = model.clusters_[model._predictor.points.first_row]
     moved = X + 1e-9 * X.std(axis=0)
     distances = np.linalg.norm(model.transform(moved) - model.embedding_, axis=1)
     return (

@@ -23,11 +23,13 @@ from threadpoolctl import threadpool_limits
 from benchmarks.studies import sets
 from cdsk import CDSK
 from cdsk import _neighbors as _neighbors
-from cdsk._fit import AlternationSettings, alternate
+from cdsk._cdsk import make_context
+from cdsk._fit import alternate
 from cdsk._initialization import first_weights
 from cdsk._model_selection import COMPONENTS, select_partition, select_representation
 from cdsk._neighbors import Neighbors
 from cdsk._operators.sparse import NeighborGraph
+from cdsk._preprocessing import Points
 from cdsk._qp import WeightProblem
 from cdsk._spectral import assign_labels, cut_ratios, spectral_step
 from cdsk._validation import LABEL_METHODS
@@ -119,9 +121,9 @@ def fit(kernel, n_clusters, lam, max_iter=20):
     """Return the partition, the fit and the time of one kernel."""
     began = time.perf_counter()
     rng = np.random.RandomState(0)
-    settings = AlternationSettings(n_clusters=n_clusters, lam=lam, max_iter=max_iter)
     weights = first_weights(kernel, lam, "uniform")
-    result = alternate(kernel, weights, settings, rng)
+    model = CDSK(n_clusters, lam=lam, max_iter=max_iter, random_state=rng, n_threads=1)
+    result = alternate(kernel, weights, make_context(model))
     labels = assign_labels(
         result.embedding.vectors, "kmeans", n_init=10, random_state=rng
     )
@@ -130,8 +132,9 @@ def fit(kernel, n_clusters, lam, max_iter=20):
 
 def represent(X, n_clusters):
     """Return the default ``Representation`` of X."""
-    rng = np.random.RandomState(0)
-    return select_representation(X, "auto", n_clusters, rng=rng, n_threads=1)
+    context = make_context(CDSK(random_state=0, n_threads=1))
+    points = Points.from_rows_as_they_are(X)
+    return select_representation(points, "auto", n_clusters, context)
 
 
 def graph_of(X, n_clusters, k):

@@ -24,7 +24,6 @@ import itertools
 import sys
 import time
 import zlib
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,14 +33,11 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
 from benchmarks.studies import sets
+from cdsk import CDSK, suggest_n_clusters
 from cdsk import _model_selection as count
-from cdsk import suggest_n_clusters
 from cdsk._candidates import MANY_FEATURES
-from cdsk._model_selection import (
-    represent_for_counting,
-    select_partition,
-    select_representation,
-)
+from cdsk._cdsk import make_context
+from cdsk._model_selection import represent_for_counting, select_partition
 from cdsk._preprocessing import Points
 
 CANDIDATES = np.arange(2, 20)
@@ -76,17 +72,14 @@ class Curves:
     """Gaps, agreement and balance of the partitions of a view at every scale."""
 
     def __init__(self, X, view):
-        rng = np.random.RandomState(0)
         largest = int(CANDIDATES[-1])
         points = Points.from_distinct_rows(X)
-        represent = partial(
-            select_representation, points.X, "auto", rng=rng, n_threads=1
-        )
-        views = represent_for_counting(represent, points, "auto", largest)
+        context = make_context(CDSK("auto", random_state=0, n_threads=1))
+        views = represent_for_counting(points, "auto", largest, context)
         views = {one.view: one for one in views}
         view = views[view]
         points = points.spatially_sorted(view.transform(points.X))
-        found = count._embed_at_scales(points, largest + 1, rng, 1, FACTORS)
+        found = count._embed_at_scales(points, largest + 1, context, FACTORS)
         self.eigenvalues = np.array([one.eigenvalues for one in found])
         smallest = count.NEGLIGIBLE_CUT / len(points)
         self.gaps = count._gaps(self.eigenvalues, CANDIDATES, smallest)

@@ -27,8 +27,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
+from cdsk._cdsk import CDSK, make_context
 from cdsk._eigensolvers import ROUGH
-from cdsk._fit import AlternationSettings, alternate
+from cdsk._fit import alternate
 from cdsk._initialization import first_weights
 from cdsk._model_selection import select_partition
 from cdsk._neighbors import Neighbors
@@ -134,9 +135,9 @@ def partitions(V, copies, c, k, at, lam=0.2):
     for scale in at:
         kernel = graph.kernel(scale * neighbors.scales, 1)
         rng, began = np.random.RandomState(0), time.process_time()
-        settings = AlternationSettings(n_clusters=c, lam=lam, eigen_tol=ROUGH)
+        context = make_context(CDSK(c, lam=lam, random_state=rng, n_threads=1))
         weights = first_weights(kernel, lam, "uniform")
-        fit = alternate(kernel, weights, settings, rng, start=start)
+        fit = alternate(kernel, weights, context, start, ROUGH)
         how = {"random_state": rng, "multiplicity": copies}
         learned = assign_labels(fit.embedding.vectors, "kmeans", n_init=10, **how)
         middle = time.process_time()

@@ -13,8 +13,7 @@ were measured.
 A candidate can make its kernel at any time: the fitted model keeps the selected one.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,7 @@ from cdsk._neighbors import Neighbors, PrecomputedNeighbors, SlowSearchNotice
 from cdsk._operators.base import Array, Candidate, Kernel, Votes
 from cdsk._operators.dense import DenseKernel, scale_by_multiplicity
 from cdsk._operators.low_rank import LowRankKernel
-from cdsk._operators.sparse import (
-    NeighborGraph,
-    SparseKernel,
-)
+from cdsk._operators.sparse import NeighborGraph, SparseKernel
 from cdsk._pairwise import (
     LOCAL_FACTOR,
     PairwiseKernel,
@@ -38,10 +34,7 @@ from cdsk._pairwise import (
 )
 from cdsk._settings import FitContext, Settings
 from cdsk._utils import check_memory
-from cdsk._validation import (
-    check_bandwidth,
-    rescale_kernel_matrix,
-)
+from cdsk._validation import check_bandwidth, rescale_kernel_matrix
 from cdsk._voting import GaussianVotes, GraphVotes, KernelVotes, NeighborVotes
 
 Labels = NDArray[np.int64]
@@ -61,196 +54,94 @@ _FEWER_NEIGHBORS, MANY_FEATURES = 5, 60
 _NEIGHBOR_BYTES, _CLUSTER_BYTES = 115, 75
 
 
-@dataclass(frozen=True)
-class FullGaussian:
-    """A Gaussian kernel on all pairs of points.
+@dataclass(frozen=True, kw_only=True)
+class Gaussian:
+    """A Gaussian kernel on all pairs of points, or on the pairs of a neighbor graph.
 
-    ``factor`` is the bandwidth in units of the local scales; None: one bandwidth.
+    ``factor`` is the bandwidth in units of the local scales; None: one bandwidth. With
+    a ``seed`` the kernel on all pairs is approximated by a matrix of low rank.
     """
 
-    points: NDArray[Any]
+    # the points; None with a graph, which has them
+    X: Any
+    graph: NeighborGraph | None
     name: str
+    description: str
     bandwidth: Any
     factor: float | None
     psd: bool | None
+    rank: int | None
+    seed: int | None
     n_threads: int
     multiplicity: Array | None
 
     def kernel(self) -> Kernel:
-        K = gaussian_gram(self.points, self.bandwidth, n_threads=self.n_threads)
-        scale_by_multiplicity(K, self.multiplicity)
+        """Return the kernel of the points."""
+        X, b, psd = self.X, self.bandwidth, self.psd
+        n_threads, m = self.n_threads, self.multiplicity
+        if self.graph is not None:
+            kernel = self.graph.kernel(b, n_threads)
+            return kernel if psd is None else _as_dense(kernel, psd)
+        if self.seed is not None:
+            return LowRankKernel(X, b, self.rank, self.seed, n_threads, m)
+        K = gaussian_gram(X, b, n_threads=n_threads)
+        scale_by_multiplicity(K, m)
         # Positive semi-definite with one bandwidth. With local ones splitting changed
         # no score and took longer: docs/method.md, section 11.
-        psd = True if self.factor is None or self.psd is None else self.psd
-        return _dense_kernel(K, psd, "Increase `bandwidth`", self)
-
-    @property
-    def description(self) -> str:
-        return f"Gaussian, {self.name}"
+        psd = True if self.factor is None or psd is None else psd
+        hint = "Increase `bandwidth`"
+        return DenseKernel(K, n_threads, X, psd=psd, hint=hint, multiplicity=m)
 
     def votes(self, labels: Labels, weights: Array, n_clusters: int) -> Votes:
-        return GaussianVotes(
-            self.points,
-            labels,
-            weights,
-            bandwidth=self.bandwidth,
-            factor=self.factor,
-            n_clusters=n_clusters,
-            n_threads=self.n_threads,
-        )
-
-
-@dataclass(frozen=True)
-class LowRankGaussian:
-    """A low-rank approximation of a Gaussian kernel of one bandwidth."""
-
-    points: NDArray[Any]
-    name: str
-    bandwidth: float
-    rank: int | None
-    seed: int
-    n_threads: int
-    multiplicity: Array | None
-
-    def kernel(self) -> Kernel:
-        return LowRankKernel(
-            self.points,
-            self.bandwidth,
-            self.rank,
-            self.seed,
-            self.n_threads,
-            self.multiplicity,
-        )
-
-    @property
-    def description(self) -> str:
-        return f"Gaussian, {self.name}, low-rank approximation"
-
-    def votes(self, labels: Labels, weights: Array, n_clusters: int) -> Votes:
-        return GaussianVotes(
-            self.points,
-            labels,
-            weights,
-            bandwidth=self.bandwidth,
-            factor=None,
-            n_clusters=n_clusters,
-            n_threads=self.n_threads,
-        )
-
-
-@dataclass(frozen=True)
-class TruncatedGaussian:
-    """A Gaussian kernel on pairs of neighbors; ``factor`` as in ``FullGaussian``."""
-
-    graph: NeighborGraph
-    name: str
-    bandwidth: Any
-    factor: float | None
-    psd: bool | None
-    n_threads: int
-
-    @property
-    def points(self) -> Any:
-        return self.graph.neighbors.X
-
-    def kernel(self) -> Kernel:
-        kernel = self.graph.kernel(self.bandwidth, self.n_threads)
-        return kernel if self.psd is None else _as_dense(kernel, self.psd)
-
-    @property
-    def description(self) -> str:
-        neighbors, origin = self.graph.neighbors, ""
+        """Return the classifier of a partition."""
+        b, factor, n_threads = self.bandwidth, self.factor, self.n_threads
+        if self.graph is None:
+            return GaussianVotes(
+                self.X, labels, weights, b, factor, n_clusters, n_threads
+            )
+        neighbors = self.graph.neighbors
         if isinstance(neighbors, PrecomputedNeighbors):
-            origin = f" by {neighbors.origin}"
-        return f"Gaussian, {self.name}, between nearest neighbors{origin}"
-
-    def votes(self, labels: Labels, weights: Array, n_clusters: int) -> Votes:
-        is_given = isinstance(self.graph.neighbors, PrecomputedNeighbors)
-        votes: Callable[..., Votes] = GraphVotes if is_given else NeighborVotes
-        return votes(
-            self.graph.neighbors,
-            labels,
-            weights,
-            bandwidth=self.bandwidth,
-            factor=self.factor,
-            n_clusters=n_clusters,
-        )
+            return GraphVotes(neighbors, labels, weights, b, factor, n_clusters)
+        return NeighborVotes(neighbors, labels, weights, b, factor, n_clusters)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OtherKernel:
-    """A kernel given by its name or as a callable."""
+    """A kernel given by its name, as a callable, or as a matrix, dense or sparse.
 
-    points: NDArray[Any]
-    values: PairwiseKernel
+    ``values`` computes it from the points X; None: X is the matrix. A fitted model
+    does not keep a matrix, as it is too large.
+    """
+
+    X: Any
+    name: str
+    description: str
+    values: PairwiseKernel | None
     psd: bool | None
     n_threads: int
     multiplicity: Array | None
     bandwidth: None = None
 
-    @property
-    def name(self) -> str:
-        return getattr(self.values.kernel, "__name__", str(self.values.kernel))
-
-    description = name
-
     def kernel(self) -> Kernel:
-        K = rescale_kernel_matrix(self.values(self.points, self.points), "kernel(X, X)")
-        K = _times_multiplicity(K, self.multiplicity)
-        return _dense_kernel(K, self.psd, self.values.hint, self)
-
-    def votes(self, labels: Labels, weights: Array, n_clusters: int) -> Votes:
-        return KernelVotes(self.values, self.points, labels, weights, n_clusters)
-
-
-@dataclass(frozen=True)
-class Precomputed:
-    """A kernel matrix, dense or sparse; None in a fitted model, as it is too large."""
-
-    matrix: Any
-    psd: bool | None
-    n_threads: int
-    multiplicity: Array | None
-    name: str = field(default="precomputed", init=False)
-    description: str = field(default="precomputed", init=False)
-    bandwidth: None = field(default=None, init=False)
-    points: None = field(default=None, init=False)
-
-    def kernel(self) -> Kernel:
-        hint = "Use a matrix with larger entries"
-        if sparse.issparse(self.matrix):
-            kernel = SparseKernel.from_similarities(
-                self.matrix, "X", hint, self.n_threads, self.multiplicity
-            )
+        """Return the kernel of the points."""
+        K, name, hint = self.X, "X", "Use a matrix with larger entries"
+        n_threads, m = self.n_threads, self.multiplicity
+        if self.values is not None:
+            K, name = self.values(self.X, self.X), "kernel(X, X)"
+            hint = self.values.hint
+        elif sparse.issparse(K):
+            kernel = SparseKernel.from_similarities(K, name, hint, n_threads, m)
             return kernel if self.psd is None else _as_dense(kernel, self.psd)
-        K = rescale_kernel_matrix(self.matrix, "X")
-        K = _times_multiplicity(K, self.multiplicity)
-        return _dense_kernel(K, self.psd, hint, self)
+        K = rescale_kernel_matrix(K, name)
+        if m is not None:
+            K = K.copy()  # it may be the caller's
+            scale_by_multiplicity(K, m)
+        X = None if self.values is None else self.X
+        return DenseKernel(K, n_threads, X, psd=self.psd, hint=hint, multiplicity=m)
 
     def votes(self, labels: Labels, weights: Array, n_clusters: int) -> Votes:
-        return KernelVotes(None, None, labels, weights, n_clusters)
-
-
-def _times_multiplicity(K: NDArray[Any], multiplicity: Array | None) -> NDArray[Any]:
-    """Return K_ij m_i m_j; K itself, which may be the caller's, is not changed."""
-    if multiplicity is not None:
-        K = K.copy()
-        scale_by_multiplicity(K, multiplicity)
-    return K
-
-
-def _dense_kernel(
-    K: NDArray[Any], psd: bool | None, hint: str, source: Any
-) -> DenseKernel:
-    """Return the dense kernel K of ``source``, a candidate or a sparse kernel."""
-    return DenseKernel(
-        K,
-        source.n_threads,
-        points=source.points,
-        psd=psd,
-        hint=hint,
-        multiplicity=source.multiplicity,
-    )
+        """Return the classifier of a partition."""
+        return KernelVotes(self.values, self.X, labels, weights, n_clusters)
 
 
 def _as_dense(kernel: SparseKernel, psd: bool) -> DenseKernel:
@@ -261,7 +152,10 @@ def _as_dense(kernel: SparseKernel, psd: bool) -> DenseKernel:
     """
     K = kernel.as_array()
     np.fill_diagonal(K, kernel.duplicate_similarity)
-    return _dense_kernel(K, psd, kernel.hint, kernel)
+    hint, m = kernel.hint, kernel.multiplicity
+    return DenseKernel(
+        K, kernel.n_threads, kernel.points, psd=psd, hint=hint, multiplicity=m
+    )
 
 
 def default_n_neighbors(n: int, n_features: int, n_clusters: int) -> int:
@@ -281,7 +175,6 @@ def check_fit_memory(n: int, k: int, n_clusters: int) -> None:
 
 def make_candidates(
     X: Any,
-    settings: Settings,
     context: FitContext,
     *,
     n_clusters: int = 1,
@@ -293,102 +186,86 @@ def make_candidates(
     With a relative ``multiplicity`` m (n,), of median 1, they are K_ij m_i m_j.
     ``n_features`` is the number of features of the original data that vary.
     """
-    kernel, psd, n_threads = settings.kernel, settings.psd, context.n_threads
-    if kernel == "precomputed":
-        return [Precomputed(X, psd, n_threads, multiplicity)]
-    is_graph = kernel == "precomputed_neighbors"
-    if not is_graph and kernel != "rbf":
-        values = PairwiseKernel(kernel, settings.kernel_params or {})
-        return [OtherKernel(X, values, psd, n_threads, multiplicity)]
-    if not is_graph and X.shape[0] == 2 and (X[[0]] != X[[1]]).sum() == 0:
-        settings = _settings_of_single_point(settings, sparse.issparse(X))
-    k = settings.n_neighbors
-    searches = not is_graph and settings.neighbors is None
-    if searches and k is None and settings.bandwidth == "auto":
-        k = default_n_neighbors(X.shape[0], n_features, n_clusters)
-    if searches and k is None:
-        return [_full_gaussian(X, settings, context, multiplicity)]
-    n = X.shape[0]
-    nnz_per_row = X.nnz // n if is_graph and sparse.issparse(X) else N_NEIGHBORS
-    check_fit_memory(n, k or nnz_per_row, n_clusters)
-    robust = settings.bandwidth == "auto"
-    neighbors: Neighbors | PrecomputedNeighbors
-    if k is not None and searches:
-        callback = context.progress.callback(SlowSearchNotice(context.progress.write))
-        neighbors = Neighbors(
-            X, k, robust=robust, n_threads=n_threads, progress=callback
-        )
-    else:
-        neighbors = PrecomputedNeighbors(X, k, settings.neighbors, robust=robust)
-    return _truncated_gaussians(
-        X, NeighborGraph(neighbors, multiplicity), settings, n_threads
-    )
-
-
-def _settings_of_single_point(settings: Settings, is_sparse: bool) -> Settings:
-    """Return settings for one point, split in two: any bandwidth, no search."""
-    bandwidth = 1.0 if settings.bandwidth == "auto" else settings.bandwidth
-    k = 1 if is_sparse else settings.n_neighbors
-    return replace(settings, bandwidth=bandwidth, n_neighbors=k, neighbors=None)
-
-
-def _full_gaussian(
-    X: NDArray[Any], settings: Settings, context: FitContext, multiplicity: Array | None
-) -> Candidate:
-    """Return the Gaussian kernel on all pairs, or its low-rank approximation."""
-    n_threads = context.n_threads
-    bandwidth = _resolve_bandwidth(X, settings.bandwidth, n_threads)
-    check_bandwidth(bandwidth, len(X))
-    name = "local" if np.ndim(bandwidth) else f"bandwidth {bandwidth:.4g}"
-    if settings.approximation is None:
-        factor = LOCAL_FACTOR if settings.bandwidth == "local" else None
-        return FullGaussian(
-            points=X,
+    settings, n, n_threads = context.settings, X.shape[0], context.n_threads
+    kernel, is_graph = settings.kernel, settings.kernel == "precomputed_neighbors"
+    if kernel != "rbf" and not is_graph:
+        name, values = getattr(kernel, "__name__", str(kernel)), None
+        if kernel != "precomputed":
+            values = PairwiseKernel(kernel, settings.kernel_params or {})
+        other = OtherKernel(
+            X=X,
             name=name,
-            bandwidth=bandwidth,
-            factor=factor,
+            description=name,
+            values=values,
             psd=settings.psd,
             n_threads=n_threads,
             multiplicity=multiplicity,
         )
-    return LowRankGaussian(
-        points=X,
-        name=name,
-        bandwidth=bandwidth,
-        rank=settings.rank,
-        seed=context.rng.randint(2**31 - 1),
-        n_threads=n_threads,
-        multiplicity=multiplicity,
-    )
-
-
-def _truncated_gaussians(
-    X: Any, graph: NeighborGraph, settings: Settings, n_threads: int
-) -> list[Candidate]:
-    """Return the Gaussian kernels on a graph of neighbors, one per bandwidth."""
-
-    def truncated(name: str, bandwidth: Any, factor: float | None) -> Candidate:
-        check_bandwidth(bandwidth, X.shape[0])
-        return TruncatedGaussian(
-            graph, name, bandwidth, factor, settings.psd, n_threads
+        return [other]
+    if not is_graph and n == 2 and (X[[0]] != X[[1]]).sum() == 0:
+        # one point, split in two: any bandwidth, no search
+        b = 1.0 if settings.bandwidth == "auto" else settings.bandwidth
+        k = 1 if sparse.issparse(X) else settings.n_neighbors
+        settings = replace(settings, bandwidth=b, n_neighbors=k, neighbors=None)
+    k, is_auto = settings.n_neighbors, settings.bandwidth == "auto"
+    neighbors: Neighbors | PrecomputedNeighbors | None = None
+    if is_graph or settings.neighbors is not None:
+        nnz_per_row = X.nnz // n if is_graph and sparse.issparse(X) else N_NEIGHBORS
+        check_fit_memory(n, k or nnz_per_row, n_clusters)
+        neighbors = PrecomputedNeighbors(X, k, settings.neighbors, robust=is_auto)
+    elif k is not None or is_auto:
+        k = k or default_n_neighbors(n, n_features, n_clusters)
+        check_fit_memory(n, k, n_clusters)
+        callback = context.progress.callback(SlowSearchNotice(context.progress.write))
+        neighbors = Neighbors(
+            X, k, robust=is_auto, n_threads=n_threads, progress=callback
         )
-
-    rule = settings.bandwidth
-    if rule not in ("auto", "local"):
-        bandwidth = _resolve_bandwidth(X, rule, n_threads)
-        return [truncated(f"bandwidth {bandwidth:.4g}", bandwidth, None)]
-    scales = graph.neighbors.scales
-    if not (scales > 0).all():
-        check_nonzero_bandwidth(scales, X, rule)
-    if rule == "local":
-        return [truncated("local", LOCAL_FACTOR * scales, LOCAL_FACTOR)]
-    return [
-        truncated(f"{factor:.3g} of the scales", factor * scales, factor)
-        for factor in FACTORS
-    ]
+    graph = None if neighbors is None else NeighborGraph(neighbors, multiplicity)
+    return _gaussians(X, graph, settings, context, multiplicity)
 
 
-def _resolve_bandwidth(X: Any, bandwidth: float | str, n_threads: int) -> Any:
-    if isinstance(bandwidth, str):
-        return estimate_bandwidth(X, bandwidth, n_threads)
-    return float(bandwidth)
+def _gaussians(
+    X: Any,
+    graph: NeighborGraph | None,
+    settings: Settings,
+    context: FitContext,
+    multiplicity: Array | None,
+) -> list[Candidate]:
+    """Return the Gaussian kernels on all pairs or on a graph, one per bandwidth."""
+    rule, n_threads, seed, suffix = settings.bandwidth, context.n_threads, None, ""
+    factors: tuple[float | None, ...] = FACTORS if rule == "auto" else (None,)
+    factors = (LOCAL_FACTOR,) if rule == "local" else factors
+    if graph is not None:
+        suffix, scales = ", between nearest neighbors", graph.neighbors.scales
+        if isinstance(graph.neighbors, PrecomputedNeighbors):
+            suffix += f" by {graph.neighbors.origin}"
+        if factors[0] is not None and not (scales > 0).all():
+            check_nonzero_bandwidth(scales, X, str(rule))
+    elif settings.approximation is not None:
+        suffix, seed = ", low-rank approximation", context.rng.randint(2**31 - 1)
+    candidates: list[Candidate] = []
+    for factor in factors:
+        if graph is not None and factor is not None:
+            bandwidth: Any = factor * scales
+        elif isinstance(rule, str):
+            bandwidth = estimate_bandwidth(X, rule, n_threads)
+        else:
+            bandwidth = float(rule)
+        check_bandwidth(bandwidth, X.shape[0])
+        name = "local" if factor is not None else f"bandwidth {bandwidth:.4g}"
+        name = f"{factor:.3g} of the scales" if rule == "auto" else name
+        candidate = Gaussian(
+            X=X if graph is None else None,
+            graph=graph,
+            name=name,
+            description=f"Gaussian, {name}{suffix}",
+            bandwidth=bandwidth,
+            factor=factor,
+            psd=settings.psd,
+            rank=settings.rank,
+            seed=seed,
+            n_threads=n_threads,
+            multiplicity=multiplicity,
+        )
+        candidates.append(candidate)
+    return candidates

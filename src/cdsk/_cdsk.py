@@ -7,14 +7,14 @@ attributes; the other methods ask the predictor of the fit.
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from scipy.special import logsumexp
 from sklearn.base import (
     BaseEstimator,
@@ -24,14 +24,12 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._candidates import Precomputed, make_candidates
+from cdsk._candidates import OtherKernel, make_candidates
 from cdsk._fit import alternate_candidates, finish, preprocess, resolve_lam, select
-from cdsk._model_selection import Choice, CountChoice, LambdaChoice
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel
 from cdsk._operators.low_rank import Approximation
-from cdsk._preprocessing import Representation
-from cdsk._result import FitResult, Predictor
+from cdsk._result import FitResult
 from cdsk._settings import FitContext, Settings
 from cdsk._threads import resolve_n_threads
 from cdsk._utils import (
@@ -57,7 +55,6 @@ from cdsk._validation import (
     supports_row_slicing,
     supports_sparse,
 )
-from cdsk._voting import NoiseRule
 
 if TYPE_CHECKING:  # satellites, imported by the methods that need them
     from cdsk.report._report import Report
@@ -285,37 +282,8 @@ class CDSK(
     True
     """
 
-    labels_: Labels
-    clusters_: Labels
-    noise_: NoiseRule | None
-    n_clusters_: int
-    n_distinct_: int
-    count_choice_: CountChoice | None
-    sample_weight_: Array
-    weights_: Array
-    support_: NDArray[np.intp]
-    unconnected_: NDArray[np.intp]
-    embedding_: Array
-    eigenvalues_: Array
-    history_: Array
-    n_iter_: int
-    converged_: bool
-    qp_gap_: float
-    kernel_: str
-    bandwidth_: float | Array | None
-    lam_: float
-    margins_: Array
-    typicality_: Array
-    choice_: Choice
-    approximation_: Approximation | None
-    representation_: Representation
-    lambda_choice_: LambdaChoice | None
-    params_: dict[str, Any]
-    n_negative_: int
-    n_clipped_: int
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _predictor: Predictor
 
     def __init__(
         self,
@@ -398,40 +366,57 @@ class CDSK(
             one_thread_if_forked(),
             explain_memory_error("fitting"),
         ):
-            X, settings = validate_fit(self, X)
-            is_matrix = self.kernel in PRECOMPUTED_KERNELS
-            weights = check_sample_weight(sample_weight, X, is_matrix)
-            with Progress(self.verbose) as progress:
-                context = FitContext(
-                    rng=check_random_state(self.random_state),
-                    n_threads=resolve_n_threads(self.n_threads),
-                    progress=progress,
-                    sample_weight=weights,
-                )
-                problem = preprocess(X, settings, context)
-                problem = resolve_lam(problem, settings, context)
+            X, context = validate_fit(self, X, sample_weight)
+            with context.progress as progress:
+                problem = preprocess(X, context)
+                problem = resolve_lam(problem, context)
                 progress.stage("neighbors")
                 candidates = make_candidates(
                     problem.points.X,
-                    settings,
                     context,
                     n_clusters=problem.n_requested,
                     n_features=problem.representation.n_varying,
                     multiplicity=problem.points.relative_multiplicity,
                 )
-                fits = alternate_candidates(candidates, problem, settings, context)
-                choice, winner = select(fits, problem, settings, context)
-                result = finish(choice, winner, problem, X, settings, context)
+                fits = alternate_candidates(candidates, problem, context)
+                choice, winner = select(fits, problem, context)
+                result = finish(choice, winner, problem, X, context)
             self._store(result)
         return self
 
     def _store(self, result: FitResult) -> None:
         """Copy the result of a fit to the attributes."""
-        for field in fields(result):
-            if field.name != "predictor":
-                setattr(self, f"{field.name}_", getattr(result, field.name))
-        self._predictor = result.predictor
+        problem, kernel, winner = result.problem, result.kernel, result.winner
+        alternation, embedding = winner.alternation, winner.alternation.embedding
+        self.labels_ = result.labels
+        self.clusters_ = result.clusters
+        self.noise_ = result.predictor.noise
+        self.n_clusters_ = problem.n_requested
+        self.count_choice_ = problem.count_choice
+        self.n_distinct_ = problem.points.n_distinct
+        self.sample_weight_ = problem.points.row_weights.copy()
+        self.weights_ = result.weights
+        self.support_: NDArray[np.intp] = np.flatnonzero(result.weights)
+        self.unconnected_ = result.unconnected
+        self.embedding_ = result.embedding
+        self.eigenvalues_ = embedding.eigenvalues
+        self.history_ = np.array(alternation.history)
+        self.n_iter_ = alternation.n_iter
+        self.converged_ = alternation.convergence_message is None
+        self.qp_gap_ = alternation.qp_gap
+        self.kernel_ = winner.candidate.description
+        self.bandwidth_ = result.bandwidth
+        self.lam_ = problem.lam
+        self.margins_ = result.margins
+        self.typicality_ = result.typicality
+        self.choice_ = result.choice
+        self.approximation_: Approximation | None = kernel.approximation
+        self.representation_ = problem.representation
+        self.lambda_choice_ = problem.lambda_choice
         self.params_ = self.get_params(deep=False)
+        self.n_negative_ = kernel.n_negative
+        self.n_clipped_ = embedding.n_clipped
+        self._predictor = result.predictor
 
     def fit_predict(
         self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
@@ -489,11 +474,9 @@ class CDSK(
         -------
         labels : ndarray of shape (n_new,)
         """
-        check_is_fitted(self, "labels_")
-        n_threads = resolve_n_threads(self.n_threads)
         n_alone = 0
 
-        def label(part: Any) -> Labels:
+        def label(part: Any, n_threads: int) -> Labels:
             nonlocal n_alone
             votes = self._predictor.votes.log_votes(part, n_threads)
             _, labels, alone = self._predictor.label(votes, part, n_threads)
@@ -546,7 +529,6 @@ class CDSK(
         log_votes : ndarray of shape (n_new, n_clusters)
             -inf for a cluster without points of positive weight.
         """
-        check_is_fitted(self, "labels_")
         return self._map_votes(X, lambda votes: votes)
 
     def score_samples(self, X: Data) -> Array:
@@ -564,8 +546,8 @@ class CDSK(
             the represented data; for other kernels it is the sum of the votes.
         """
         check_is_fitted(self, "labels_")
-        points = self._predictor.candidate.points
-        n_features = self.n_features_in_ if points is None else points.shape[1]
+        index = self._predictor.index
+        n_features = self.n_features_in_ if index is None else index.X.shape[1]
         log_norm = self._predictor.votes.log_normalizer(n_features)
         return self._map_votes(X, lambda votes: logsumexp(votes, axis=1) + log_norm)
 
@@ -597,7 +579,6 @@ class CDSK(
             self._predictor.embed,
             embedding=self.embedding_,
             eigenvalues=self.eigenvalues_,
-            n_threads=resolve_n_threads(self.n_threads),
         )
         return self._map_rows(X, embed)
 
@@ -607,18 +588,19 @@ class CDSK(
 
     def _map_votes(self, X: Data, function: Callable[[Array], Array]) -> Array:
         """Return ``function`` of the log votes for the rows of X."""
-        n_threads = resolve_n_threads(self.n_threads)
-        log_votes = self._predictor.votes.log_votes
-        return self._map_rows(X, lambda part: function(log_votes(part, n_threads)))
+        return self._map_rows(
+            X, lambda part, n: function(self._predictor.votes.log_votes(part, n))
+        )
 
     @explain_memory_error("predicting")
     def _map_rows(
-        self, X: Any, function: Callable[[Any], NDArray[Any]]
+        self, X: Any, function: Callable[[Any, int], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Return ``function`` of the represented rows of X, computed in chunks.
+        """Return ``function(rows, n_threads)`` of the represented rows, by chunks.
 
         Only the result is made for all rows: X may be a memory map.
         """
+        check_is_fitted(self, "labels_")
         n_threads = resolve_n_threads(self.n_threads)
         in_chunks = supports_row_slicing(X)
         if not in_chunks:
@@ -631,7 +613,7 @@ class CDSK(
                     # the first chunk tells about features
                     part = self._check_data(part, reset=None if rows.start else False)
                 part = self.representation_.transform_validated(part, n_threads)
-                values = function(part)
+                values = function(part, n_threads)
             if rows.start == 0:
                 shape = X.shape[0], *values.shape[1:]
                 check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
@@ -645,10 +627,8 @@ class CDSK(
         X = check_points(X, validate=validate, accept_sparse="csr", **options)
         # new data are treated as those of the fit, whatever has been set since
         params = self.get_params(deep=False) if reset else self.params_
-        if (
-            isinstance(params["kernel"], str)
-            and params["kernel"] in PRECOMPUTED_KERNELS
-        ):
+        kernel = params["kernel"]
+        if isinstance(kernel, str) and kernel in PRECOMPUTED_KERNELS:
             return X
         if not reset and self._predictor.is_sparse:
             X = sparse.csr_array(X)
@@ -740,9 +720,8 @@ class CDSK(
         """
         from cdsk.theory import generalization_bound
 
-        check_is_fitted(self, "labels_")
-        points = self._predictor.points
-        K = points.kernel_of_rows(self._make_kernel(X).as_array())
+        kernel, points = self._make_kernel(X), self._predictor.points
+        K = points.kernel_of_rows(kernel.as_array())
         kept = np.flatnonzero(points.row_weights)
         labels, weights = self.clusters_[kept], self.weights_[kept]
         if points.multiplicity is not None:
@@ -766,24 +745,24 @@ class CDSK(
         -------
         operator : scipy.sparse.linalg.LinearOperator of shape (n_samples, n_samples)
         """
-        check_is_fitted(self, "labels_")
         kernel = self._make_kernel(X)
-        points, n = self._predictor.points, len(self.labels_)
-        weights = points.from_rows(self.weights_)
+        points = self._predictor.points
+        weights = self.weights_[points.first_row]
         if points.multiplicity is not None:
             weights = weights / weights.sum()
         similarity = kernel.similarity(weights, kernel.n * self.lam_)
 
         def product(columns: ArrayLike) -> Array:
-            columns = np.asarray(columns, dtype=float)
-            vectors = points.restrict(columns.reshape(n, -1)).T
+            vectors = np.asarray(columns, dtype=float).reshape(kernel.n, -1).T
             image = similarity.normalized_product(np.ascontiguousarray(vectors))
-            return points.prolong(image.T).reshape(columns.shape)
+            return image.T.reshape(np.shape(columns))
 
-        return LinearOperator((n, n), matvec=product, matmat=product, dtype=float)
+        shape, E = (kernel.n, kernel.n), aslinearoperator(points.prolongation())
+        return E @ LinearOperator(shape, product, matmat=product, dtype=float) @ E.T
 
     def _make_kernel(self, X: Any = None) -> Kernel:
         """Return the selected kernel of the points of the fit."""
+        check_is_fitted(self, "labels_")
         candidate = self._predictor.candidate
         if X is not None:
             X = self._check_data(X, reset=False)
@@ -792,13 +771,13 @@ class CDSK(
                     f"X must be the data of the fit, with {len(self.labels_)} rows; "
                     f"got {X.shape[0]}."
                 )
-        if isinstance(candidate, Precomputed):
+        if isinstance(candidate, OtherKernel) and candidate.values is None:
             if X is None:
                 raise ValueError(
                     "X must be the kernel matrix of the fit, since precomputed "
                     "matrices are not kept; got None."
                 )
-            candidate = replace(candidate, matrix=X)
+            candidate = replace(candidate, X=X)
         with one_thread_if_forked():
             return candidate.kernel()
 
@@ -812,16 +791,30 @@ class CDSK(
         return tags
 
 
-def validate_fit(model: CDSK, X: Data) -> tuple[Any, Settings]:
-    """Return the data and the settings of a fit, both validated."""
+def validate_fit(
+    model: CDSK, X: Data, sample_weight: ArrayLike | None
+) -> tuple[Any, FitContext]:
+    """Return the data and the context of a fit, both validated."""
     is_auto = isinstance(model.n_clusters, str)
     X = model._check_data(X, reset=True, ensure_min_samples=3 if is_auto else 2)
     check_parameters(model)
-    if sparse.issparse(X) and model.kernel not in PRECOMPUTED_KERNELS:
+    is_matrix = model.kernel in PRECOMPUTED_KERNELS
+    if sparse.issparse(X) and not is_matrix:
         check_supports_sparse(model)
     if not is_auto:
         check_n_clusters(model.n_clusters, X.shape[0])
-    return X, Settings(**model.get_params(deep=False))
+    weights = check_sample_weight(sample_weight, X, is_matrix)
+    return X, replace(make_context(model), sample_weight=weights)
+
+
+def make_context(model: CDSK) -> FitContext:
+    """Return what the stages of a fit share, by the parameters of an estimator."""
+    return FitContext(
+        settings=Settings(**model.get_params(deep=False)),
+        rng=check_random_state(model.random_state),
+        n_threads=resolve_n_threads(model.n_threads),
+        progress=Progress(model.verbose),
+    )
 
 
 def make_fitted(result: FitResult, n_features: int, **params: Any) -> CDSK:

@@ -18,22 +18,21 @@ component is a cluster, however small its weights are beside the others. So the 
 never increases.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdsk._candidates import Precomputed, TruncatedGaussian, make_candidates
+from cdsk._candidates import Gaussian, OtherKernel, make_candidates
 from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
 from cdsk._initialization import first_weights
 from cdsk._model_selection import (
     Choice,
     CountChoice,
-    LambdaChoice,
     LambdaSearch,
     default_counts,
     represent_for_counting,
@@ -46,8 +45,8 @@ from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._operators.base import Array, Candidate, Kernel
 from cdsk._preprocessing import Points, Representation, warn_few_distinct
 from cdsk._qp import WeightProblem
-from cdsk._result import FitResult, Predictor
-from cdsk._settings import FitContext, Settings
+from cdsk._result import Alternation, CandidateFit, FitResult, Predictor, Problem, Round
+from cdsk._settings import FitContext
 from cdsk._spectral import (
     Embedding,
     assign_labels,
@@ -60,153 +59,75 @@ from cdsk._validation import PRECOMPUTED_KERNELS, iter_row_chunks
 from cdsk._voting import (
     NOISE_NEIGHBOR,
     LeaveOneOutVotes,
-    NoiseRule,
     compute_margins,
     compute_new_margins,
     fit_noise_rule,
     leave_one_out_votes,
 )
 
-Labels = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class Problem:
-    """What a fit solves: distinct points, their number of clusters, and lam."""
-
-    points: Points
-    representation: Representation
-    # number of clusters that was asked for, or selected
-    n_requested: int
-    count_choice: CountChoice | None = None
-    lam: float = np.nan
-    lambda_choice: LambdaChoice | None = None
-    # of the data, in warnings
-    name: str = "X"
-
-    @cached_property
-    def n_clusters(self) -> int:
-        """Number of clusters, at most that of distinct points.
-
-        If it is theirs, every cluster is one distinct point and nothing is learned.
-        """
-        return min(self.n_requested, self.points.n_distinct)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlternationSettings:
-    """Settings of ``alternate``; ``eigen_tol`` bounds the residual of eigenvectors."""
-
-    n_clusters: int
-    lam: float
-    max_iter: int = 20
-    tol: float = 1e-4
-    qp_tol: float = 1e-4
-    eigen_solver: str = "auto"
-    eigen_tol: float = TOLERANCE
-
-
-@dataclass(frozen=True)
-class Round:
-    """A round of the alternation, as it is reported."""
-
-    number: int
-    objective: float
-    embedding: Embedding
-    weights: Array
-    qp_gap: float
-    accepted: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Alternation:
-    """Result of ``alternate``."""
-
-    initial_weights: Array
-    weights: Array
-    embedding: Embedding
-    history: list[float]
-    n_iter: int
-    qp_gap: float
-    # eigenpairs of the first weights: a start for a similar kernel
-    first_solution: Eigenpairs | None
-    # warning of the fit that is selected; None if it converged
-    convergence_message: str | None
-
-
-@dataclass(frozen=True)
-class CandidateFit:
-    """A candidate with its alternation and partition."""
-
-    candidate: Candidate
-    alternation: Alternation
-    labels: Labels
-    # None if there are several candidates: their kernels are made again when needed
-    kernel: Kernel | None
-
-
-def preprocess(X: Any, settings: Settings, context: FitContext) -> Problem:
+def preprocess(X: Any, context: FitContext) -> Problem:
     """Return the distinct points in their representation, spatially sorted."""
     context.progress.stage("representation")
-    lam = np.nan if isinstance(settings.lam, str) else float(settings.lam)
+    settings, n_threads = context.settings, context.n_threads
     if settings.kernel in PRECOMPUTED_KERNELS:
         points = Points.from_rows_as_they_are(X, context.sample_weight)
-        return Problem(points, Representation(), int(settings.n_clusters), lam=lam)
-    points = Points.from_distinct_rows(X, context.sample_weight)
-    if len(points) == 1:
-        points = points.split_single()
-    with limit_blas_threads():
-        n_clusters, count_choice, representation = _count_and_represent(
-            points, settings, context
-        )
-    transformed = representation.transform_validated(points.X, context.n_threads)
-    points = points.spatially_sorted(transformed)
+        n_clusters, count_choice = int(settings.n_clusters), None
+        representation = Representation()
+    else:
+        points = Points.from_distinct_rows(X, context.sample_weight)
+        if len(points) == 1:
+            points = points.split_single()
+        with limit_blas_threads():
+            n_clusters, count_choice, representation = _count_and_represent(
+                points, context
+            )
+        transformed = representation.transform_validated(points.X, n_threads)
+        points = points.spatially_sorted(transformed)
     if len(points.zero_weight_rows):
         rows = X[points.zero_weight_rows]
-        rows = representation.transform_validated(rows, context.n_threads)
+        rows = representation.transform_validated(rows, n_threads)
         index = NeighborIndex(points.X)
-        distances, nearest = index.kneighbors(rows, 1, n_threads=context.n_threads)
+        distances, nearest = index.kneighbors(rows, 1, n_threads=n_threads)
         points = points.assign_nearest(nearest[:, 0], distances[:, 0])
-    return Problem(points, representation, n_clusters, count_choice, lam)
+    return Problem(
+        points=points,
+        representation=representation,
+        n_requested=n_clusters,
+        n_clusters=min(n_clusters, points.n_distinct),
+        count_choice=count_choice,
+        lam=np.nan if isinstance(settings.lam, str) else float(settings.lam),
+    )
 
 
 def _count_and_represent(
-    points: Points, settings: Settings, context: FitContext
+    points: Points, context: FitContext
 ) -> tuple[int, CountChoice | None, Representation]:
     """Return the number of clusters, how it was selected, and the representation."""
+    settings = context.settings
     # a given bandwidth is in the unit of the raw data
     is_default = (settings.kernel, settings.bandwidth) == ("rbf", "auto")
     view = settings.representation
     view = "raw" if view == "auto" and not is_default else view
-    represent = partial(
-        select_representation,
-        points.X,
-        view,
-        rng=context.rng,
-        n_threads=context.n_threads,
-        n_components=settings.n_components,
-        multiplicity=points.relative_multiplicity,
-    )
+    represent = partial(select_representation, points, view, context=context)
     if not isinstance(settings.n_clusters, str):
         n_clusters = int(settings.n_clusters)
         return n_clusters, None, represent(n_clusters)
     if points.n_distinct < 3:  # too few to count
         return points.n_distinct, None, represent(points.n_distinct)
     counts = default_counts(len(points))
-    views = represent_for_counting(represent, points, view, int(counts[-1]))
+    views = represent_for_counting(points, view, int(counts[-1]), context)
     context.progress.stage("count", "number of clusters")
-    choice = select_n_clusters(points, views, counts, context.rng, context.n_threads)
+    choice = select_n_clusters(points, views, counts, context)
     chosen = represent(choice.n_clusters) if view == "auto" else views[0]
     return choice.n_clusters, choice, chosen
 
 
 def resolve_lam(
-    problem: Problem,
-    settings: Settings,
-    context: FitContext,
-    search: LambdaSearch | None = None,
+    problem: Problem, context: FitContext, search: LambdaSearch | None = None
 ) -> Problem:
     """Return the problem with lam, which is selected on samples if it is "auto"."""
+    settings = context.settings
     if not isinstance(settings.lam, str):
         return problem
     context.progress.stage("lam", "choice of lam")
@@ -220,7 +141,6 @@ def resolve_lam(
             X = X[:, rows]
         candidates = make_candidates(
             X if sparse.issparse(X) else np.ascontiguousarray(X),
-            settings,
             context,
             n_clusters=problem.n_requested,
             n_features=problem.representation.n_varying,
@@ -229,55 +149,18 @@ def resolve_lam(
         return candidates[len(candidates) // 2].kernel()
 
     def fit(kernel: Kernel, lam: float) -> Alternation:
+        resolved = replace(settings, n_clusters=problem.n_clusters, lam=lam)
         weights = first_weights(kernel, lam, init)
-        # a sample of few distinct points is fitted as any other
-        options = replace(
-            _alternation_settings(problem, settings),
-            lam=lam,
-            max_iter=settings.max_iter,
-        )
-        return alternate(
-            kernel,
-            weights,
-            options,
-            context.rng,
-            report=context.progress.round if context.progress.verbose else None,
-        )
+        return alternate(kernel, weights, replace(context, settings=resolved))
 
+    n, search = points.X.shape[0], search or LambdaSearch()
     with limit_blas_threads():
-        choice = select_lam(
-            points.X.shape[0],
-            problem.n_clusters,
-            make_kernel,
-            fit,
-            search=search or LambdaSearch(),
-            n_init=settings.n_init,
-            rng=context.rng,
-        )
+        choice = select_lam(n, problem.n_clusters, make_kernel, fit, search, context)
     return replace(problem, lam=choice.lam, lambda_choice=choice)
 
 
-def _alternation_settings(
-    problem: Problem, settings: Settings, eigen_tol: float = TOLERANCE
-) -> AlternationSettings:
-    return AlternationSettings(
-        n_clusters=problem.n_clusters,
-        lam=problem.lam,
-        max_iter=0
-        if problem.n_clusters == problem.points.n_distinct
-        else settings.max_iter,
-        tol=settings.tol,
-        qp_tol=settings.qp_tol,
-        eigen_solver=settings.eigen_solver,
-        eigen_tol=eigen_tol,
-    )
-
-
 def alternate_candidates(
-    candidates: Sequence[Candidate],
-    problem: Problem,
-    settings: Settings,
-    context: FitContext,
+    candidates: Sequence[Candidate], problem: Problem, context: FitContext
 ) -> list[CandidateFit]:
     """Alternate with every candidate kernel and partition its embedding.
 
@@ -285,78 +168,75 @@ def alternate_candidates(
     """
     if problem.n_clusters < problem.n_requested:
         warn_few_distinct(problem.n_clusters, problem.n_requested, problem.name)
-    n = len(candidates)
-    options = _alternation_settings(problem, settings, ROUGH if n > 1 else TOLERANCE)
     fits: list[CandidateFit] = []
-    weights = start = None
+    n = len(candidates)
+    eigen_tol = ROUGH if n > 1 else TOLERANCE
     for i, candidate in enumerate(candidates):
-        context.progress.stage(
-            "kernels",
-            f"kernel {i + 1} of {n}: {candidate.name}",
-            span=(i / n, (i + 1) / n),
-        )
+        text, span = f"kernel {i + 1} of {n}: {candidate.name}", (i / n, (i + 1) / n)
+        context.progress.stage("kernels", text, span)
         kernel = candidate.kernel()
-        with limit_blas_threads():
-            if weights is None:  # the same for all kernels
-                weights = _initial_weights(kernel, problem, settings)
-            alternation = alternate(
-                kernel,
-                weights,
-                options,
-                context.rng,
-                start=start,
-                report=context.progress.round if context.progress.verbose else None,
-            )
-            labels = _partition(kernel, alternation, problem, settings, context.rng)
-        # the next kernel is slightly narrower and has similar eigenvectors
-        start = alternation.first_solution
-        kept = kernel if n == 1 else None
-        fits.append(CandidateFit(candidate, alternation, labels, kept))
+        previous = fits[-1].alternation if fits else None
+        fit = _fit_kernel(candidate, kernel, problem, context, previous, eigen_tol)
+        fits.append(fit if n == 1 else replace(fit, kernel=None))
     return fits
 
 
-def _initial_weights(kernel: Kernel, problem: Problem, settings: Settings) -> Array:
-    if isinstance(settings.init, str) and settings.init == "uniform":
-        return np.full(kernel.n, 1.0 / kernel.n)
-    return first_weights(kernel, problem.lam, settings.init, problem.points)
-
-
-def _partition(
+def _fit_kernel(
+    candidate: Candidate,
     kernel: Kernel,
-    alternation: Alternation,
     problem: Problem,
-    settings: Settings,
-    rng: np.random.RandomState,
-) -> Labels:
-    """Return the labels of the points by their embedding."""
-    if problem.n_clusters == problem.points.n_distinct:
-        return np.arange(len(problem.points)) % problem.n_clusters
-    return assign_labels(
-        alternation.embedding.vectors,
-        settings.assign_labels,
-        kernel=kernel,
-        multiplicity=problem.points.multiplicity,
-        n_init=settings.n_init,
-        random_state=rng,
-    )
+    context: FitContext,
+    previous: Alternation | None,
+    eigen_tol: float = TOLERANCE,
+) -> CandidateFit:
+    """Alternate with a kernel and partition its embedding.
+
+    It begins where ``previous`` did, with a similar kernel: the same weights, and
+    eigenvectors that are a first guess.
+    """
+    points, n_clusters, lam = problem.points, problem.n_clusters, problem.lam
+    settings = replace(context.settings, n_clusters=n_clusters, lam=lam)
+    is_trivial, init = n_clusters == points.n_distinct, settings.init
+    settings = replace(settings, max_iter=0) if is_trivial else settings
+    context = replace(context, settings=settings)
+    with limit_blas_threads():
+        if previous is not None:
+            weights, start = previous.initial_weights, previous.first_solution
+        elif isinstance(init, str) and init == "uniform":
+            weights, start = np.full(kernel.n, 1.0 / kernel.n), None
+        else:
+            weights, start = first_weights(kernel, lam, init, points), None
+        alternation = alternate(kernel, weights, context, start, eigen_tol)
+        if is_trivial:
+            labels = np.arange(len(points)) % n_clusters
+        else:
+            labels = assign_labels(
+                alternation.embedding.vectors,
+                settings.assign_labels,
+                kernel=kernel,
+                multiplicity=points.multiplicity,
+                n_init=settings.n_init,
+                random_state=context.rng,
+            )
+    return CandidateFit(candidate, alternation, labels, kernel)
 
 
 def alternate(
     kernel: Kernel,
     weights: Array,
-    settings: AlternationSettings,
-    rng: np.random.RandomState,
-    *,
+    context: FitContext,
     start: Eigenpairs | None = None,
-    report: Callable[[Round], object] | None = None,
+    eigen_tol: float = TOLERANCE,
 ) -> Alternation:
     """Alternate spectral and weight steps from the given weights (Algorithm 1).
 
-    ``start`` are eigenpairs of a similar kernel, a first guess; ``report`` is called
-    after every round.
+    The settings have no "auto" left. ``start`` are eigenpairs of a similar kernel, a
+    first guess; ``eigen_tol`` bounds the residual of eigenvectors.
     """
-    initial_weights = weights
-    embedding, problem, objective = _iterate(kernel, weights, settings, rng, start)
+    settings, initial_weights = context.settings, weights
+    report = context.progress.round if context.progress.verbose else None
+    iterate = partial(_iterate, kernel, context, eigen_tol)
+    embedding, problem, objective = iterate(weights, start)
     first, history, qp_gap = embedding, [objective], np.nan
     if report is not None:
         report(Round(0, objective, embedding, weights, qp_gap, True))
@@ -365,9 +245,7 @@ def alternate(
     while n_iter < settings.max_iter and not converged and message is None:
         n_iter += 1
         step = problem.solve(weights, settings.qp_tol)
-        proposal, new_problem, objective = _iterate(
-            kernel, step.x, settings, rng, embedding.solution
-        )
+        proposal, new_problem, objective = iterate(step.x, embedding.solution)
         message = proposal.convergence_message
         lower = objective < history[-1] and message is None
         accepted = lower and _keeps_components(first.component, proposal.component < 0)
@@ -382,7 +260,12 @@ def alternate(
         qp_gap = step.gap
         history.append(objective)
     if not converged and message is None:
-        message = _not_converged(settings, history, problem.scale)
+        message = (
+            f"The alternation did not converge in max_iter={settings.max_iter} rounds: "
+            f"the last one decreased the objective by {history[-2] - history[-1]:.1e} "
+            f"to {history[-1]:.6g}, more than tol={settings.tol:.1e} times the largest "
+            f"linear term, {problem.scale:.2g}. Increase `max_iter` or `tol`."
+        )
     return Alternation(
         initial_weights=initial_weights,
         weights=weights,
@@ -397,21 +280,17 @@ def alternate(
 
 def _iterate(
     kernel: Kernel,
+    context: FitContext,
+    eigen_tol: float,
     weights: Array,
-    settings: AlternationSettings,
-    rng: np.random.RandomState,
     start: Eigenpairs | None,
 ) -> tuple[Embedding, WeightProblem, float]:
     """Return the embedding of the weights, its weight problem, and its objective."""
-    penalty = kernel.n * settings.lam  # the paper's lambda
-    embedding = spectral_step(
-        kernel.similarity(weights, penalty),
-        settings.n_clusters,
-        rng,
-        start,
-        settings.eigen_solver,
-        settings.eigen_tol,
-    )
+    rng, settings = context.rng, context.settings
+    n_clusters, solver = int(settings.n_clusters), settings.eigen_solver
+    penalty = kernel.n * float(settings.lam)  # the paper's lambda
+    similarity = kernel.similarity(weights, penalty)
+    embedding = spectral_step(similarity, n_clusters, rng, start, solver, eigen_tol)
     problem = WeightProblem(kernel, embedding.vectors, penalty)
     return embedding, problem, problem.objective(weights)
 
@@ -428,22 +307,8 @@ def _keeps_components(
     return bool(np.all((kept > 0) | (size <= SCALE_NEIGHBOR)))
 
 
-def _not_converged(
-    settings: AlternationSettings, history: list[float], scale: float
-) -> str:
-    return (
-        f"The alternation did not converge in max_iter={settings.max_iter} rounds: the "
-        f"last one decreased the objective by {history[-2] - history[-1]:.1e} to "
-        f"{history[-1]:.6g}, more than tol={settings.tol:.1e} times the largest linear "
-        f"term, {scale:.2g}. Increase `max_iter` or `tol`."
-    )
-
-
 def select(
-    fits: Sequence[CandidateFit],
-    problem: Problem,
-    settings: Settings,
-    context: FitContext,
+    fits: Sequence[CandidateFit], problem: Problem, context: FitContext
 ) -> tuple[Choice, CandidateFit]:
     """Select a candidate by its partition, and refine its eigenvectors if needed."""
     neighborhood = None
@@ -458,204 +323,122 @@ def select(
         multiplicity=problem.points.multiplicity,
     )
     winner = fits[choice.chosen]
-    kernel = winner.kernel
+    candidate, kernel, alternation = winner.candidate, winner.kernel, winner.alternation
     if kernel is not None:  # with several scales unconnected outliers are expected
-        warn_unconnected(winner.alternation.embedding, kernel)
+        warn_unconnected(alternation.embedding, kernel)
     else:
-        context.progress.stage("winner", f"the winner: {winner.candidate.name}")
-        kernel = winner.candidate.kernel()
+        context.progress.stage("winner", f"the winner: {candidate.name}")
+        kernel, embedding = candidate.kernel(), alternation.embedding
         winner = replace(winner, kernel=kernel)
-        embedding = winner.alternation.embedding
         if TOLERANCE < embedding.residual <= embedding.tol:  # rough eigenvectors
-            winner = _refine(winner, kernel, problem, settings, context)
+            winner = _fit_kernel(candidate, kernel, problem, context, alternation)
     if winner.alternation.convergence_message is not None:
         warn(winner.alternation.convergence_message)
     warn_fewer_clusters(winner.labels, problem.n_clusters, kernel)
     return choice, winner
 
 
-def _refine(
-    winner: CandidateFit,
-    kernel: Kernel,
-    problem: Problem,
-    settings: Settings,
-    context: FitContext,
-) -> CandidateFit:
-    """Return the winner fitted again with accurate eigenvectors."""
-    with limit_blas_threads():
-        alternation = alternate(
-            kernel,
-            winner.alternation.initial_weights,
-            _alternation_settings(problem, settings),
-            context.rng,
-            start=winner.alternation.first_solution,
-            report=context.progress.round if context.progress.verbose else None,
-        )
-        labels = _partition(kernel, alternation, problem, settings, context.rng)
-    return replace(winner, alternation=alternation, labels=labels)
-
-
 def finish(
-    choice: Choice,
-    winner: CandidateFit,
-    problem: Problem,
-    X: Any,
-    settings: Settings,
-    context: FitContext,
+    choice: Choice, winner: CandidateFit, problem: Problem, X: Any, context: FitContext
 ) -> FitResult:
-    """Return the attributes of the fitted model from the winner; X are the rows."""
+    """Return the result of a fit from the winner; X are the rows."""
     context.progress.stage("margins")
-    points, alternation, candidate = (
-        problem.points,
-        winner.alternation,
-        winner.candidate,
-    )
-    kernel, embedding = cast(Kernel, winner.kernel), alternation.embedding
-    to_rows, has_weight = points.to_rows, points.row_weights > 0
-    clusters = to_rows(winner.labels)
-    labels, noise = _mark_noise(clusters, winner.labels, points, settings, context)
-    weights = to_rows(points.weights_per_row(alternation.weights)) * has_weight
-    votes = _vote_left_out(winner, kernel, problem, weights, clusters)
-    bandwidth: Any = candidate.bandwidth
+    points, n_clusters = problem.points, problem.n_requested
+    inverse, row_weights, m = points.inverse, points.row_weights, points.multiplicity
+    kernel, labels = cast(Kernel, winner.kernel), winner.labels
+    alpha, embedding = winner.alternation.weights, winner.alternation.embedding
+    # weights of all rows sum to 1, and so do those of the points, which vote
+    point_weights = alpha if m is None else alpha * m
+    total = 1.0 if m is None else np.sum(point_weights)
+    clusters, has_weight = labels[inverse], row_weights > 0
+    weights = (alpha / total)[inverse] * has_weight
+    relative = points.relative_multiplicity
+    votes = leave_one_out_votes(kernel, labels, alpha, relative, n_clusters)
+    margins, typicality, unit = compute_margins(votes, labels, relative)
+    shares = np.bincount(clusters, weights * row_weights, minlength=n_clusters)
+    with np.errstate(divide="ignore"):
+        log_votes = np.log(votes.T)[inverse]
+    left_out = LeaveOneOutVotes(log_votes, clusters, row_weights, shares / shares.sum())
+    point_weights = point_weights / total
+    predictor = _make_predictor(winner, problem, context, point_weights, left_out)
+    is_noise = False if predictor.noise is None else predictor.noise.is_noise()[inverse]
+    b = winner.candidate.bandwidth
     result = FitResult(
-        labels=labels,
-        clusters=clusters,
-        noise=noise,
-        n_clusters=problem.n_requested,
-        n_distinct=points.n_distinct,
-        count_choice=problem.count_choice,
-        sample_weight=points.row_weights.copy(),
-        weights=weights,
-        support=np.flatnonzero(weights),
-        unconnected=np.flatnonzero(to_rows(embedding.component < 0) & has_weight),
-        embedding=to_rows(embedding.vectors.T),
-        eigenvalues=embedding.eigenvalues,
-        history=np.array(alternation.history),
-        n_iter=alternation.n_iter,
-        converged=alternation.convergence_message is None,
-        qp_gap=alternation.qp_gap,
-        kernel=candidate.description,
-        bandwidth=to_rows(bandwidth) if np.ndim(bandwidth) else bandwidth,
-        lam=problem.lam,
-        margins=to_rows(votes.margins),
-        typicality=to_rows(votes.typicality),
+        problem=problem,
         choice=choice,
-        approximation=kernel.approximation,
-        representation=problem.representation,
-        lambda_choice=problem.lambda_choice,
-        n_negative=kernel.n_negative,
-        n_clipped=embedding.n_clipped,
-        predictor=_make_predictor(winner, problem, votes, noise),
+        winner=winner,
+        kernel=kernel,
+        predictor=predictor,
+        clusters=clusters,
+        labels=np.where(is_noise, -1, clusters),
+        weights=weights,
+        unconnected=np.flatnonzero((embedding.component < 0)[inverse] & has_weight),
+        embedding=embedding.vectors.T[inverse],
+        margins=margins[inverse],
+        typicality=typicality[inverse],
+        bandwidth=b[inverse] if isinstance(b, np.ndarray) else b,
     )
-    if len(points.zero_weight_rows):
-        _label_zero_weight_rows(result, X, votes.log_unit, context.n_threads)
+    if relative is not None and len(points.zero_weight_rows):
+        unit /= np.sum(alpha * relative)
+        _label_zero_weight_rows(result, X, unit, context.n_threads)
     return result
 
 
-def _mark_noise(
-    clusters: Labels,
-    labels: Labels,
-    points: Points,
-    settings: Settings,
-    context: FitContext,
-) -> tuple[Labels, NoiseRule | None]:
-    """Return the labels of the rows, -1 for noise, and the rule that marks it."""
-    if not settings.noise:
-        return clusters.copy(), None
-    neighbors = Neighbors(
-        points.X,
-        NOISE_NEIGHBOR,
-        scale_neighbor=NOISE_NEIGHBOR,
-        n_threads=context.n_threads,
-    )
-    noise = fit_noise_rule(
-        neighbors, labels, settings.noise, points.relative_multiplicity
-    )
-    return np.where(points.to_rows(noise.is_noise()), -1, clusters), noise
-
-
-@dataclass(frozen=True)
-class _Votes:
-    """Leave-one-out votes of a fit: of its rows, and margins of its points."""
-
-    left_out: LeaveOneOutVotes
-    margins: Array
-    typicality: Array
-    # unit of the typicality, for votes of weights that sum to 1
-    log_unit: float
-
-
-def _vote_left_out(
-    winner: CandidateFit,
-    kernel: Kernel,
-    problem: Problem,
-    weights: Array,
-    clusters: Labels,
-) -> _Votes:
-    """Let all points vote for every other one.
-
-    ``weights`` and ``clusters`` are those of the rows.
-    """
-    points, m = problem.points, problem.points.relative_multiplicity
-    point_weights = winner.alternation.weights
-    votes = leave_one_out_votes(
-        kernel, winner.labels, point_weights, m, problem.n_requested
-    )
-    margins, typicality, unit = compute_margins(votes, winner.labels, m)
-    shares = np.bincount(
-        clusters, weights * points.row_weights, minlength=problem.n_requested
-    )
-    with np.errstate(divide="ignore"):
-        log_votes = points.to_rows(np.log(votes.T))
-    left_out = LeaveOneOutVotes(
-        log_votes, clusters, points.row_weights, shares / shares.sum()
-    )
-    total = 1.0 if m is None else np.sum(point_weights * m)
-    return _Votes(left_out, margins, typicality, float(np.log(unit / total)))
-
-
 def _make_predictor(
-    winner: CandidateFit, problem: Problem, votes: _Votes, noise: NoiseRule | None
+    winner: CandidateFit,
+    problem: Problem,
+    context: FitContext,
+    weights: Array,
+    left_out: LeaveOneOutVotes,
 ) -> Predictor:
     """Return what predicts for new points, without a copy of the data."""
-    points, candidate = problem.points, winner.candidate
-    vote_weights = points.weights_per_point(winner.alternation.weights)
-    index = None if candidate.points is None else NeighborIndex(candidate.points)
-    if isinstance(candidate, TruncatedGaussian):
+    points, candidate, labels = problem.points, winner.candidate, winner.labels
+    X, index, noise = points.X, None, None
+    if context.settings.kernel not in PRECOMPUTED_KERNELS:
+        index = NeighborIndex(X)
+    if isinstance(candidate, Gaussian) and candidate.graph is not None:
         neighbors = candidate.graph.neighbors
         if isinstance(neighbors, Neighbors):  # its index serves both
             index = neighbors.index
-    if isinstance(candidate, Precomputed):
-        candidate = replace(candidate, matrix=None)
+    if rate := context.settings.noise:
+        k, n_threads = NOISE_NEIGHBOR, context.n_threads
+        near = Neighbors(X, k, scale_neighbor=k, n_threads=n_threads)
+        noise = fit_noise_rule(near, labels, rate, points.relative_multiplicity)
+    votes = candidate.votes(labels, weights, problem.n_requested)
+    if isinstance(candidate, OtherKernel) and candidate.values is None:
+        candidate = replace(candidate, X=None)
     return Predictor(
         candidate=candidate,
-        votes=winner.candidate.votes(winner.labels, vote_weights, problem.n_requested),
+        votes=votes,
         index=index,
         points=replace(points, X=None),
         lengths=winner.alternation.embedding.lengths,
-        left_out=votes.left_out,
+        left_out=left_out,
         noise=noise,
-        is_sparse=sparse.issparse(points.X),
+        is_sparse=sparse.issparse(X),
     )
 
 
 def _label_zero_weight_rows(
-    result: FitResult, X: Any, log_unit: float, n_threads: int
+    result: FitResult, X: Any, unit: float, n_threads: int
 ) -> None:
-    """Set the attributes of rows without weight as those of new points."""
-    predictor = result.predictor
+    """Set the values of rows without weight as those of new points.
+
+    ``unit`` is that of the typicality, for votes of weights that sum to 1.
+    """
+    predictor, representation = result.predictor, result.problem.representation
     zero_weight_rows = predictor.points.zero_weight_rows
     X = X[zero_weight_rows]
+    eigenvalues = result.winner.alternation.embedding.eigenvalues
     for part in iter_row_chunks(X):
         rows = zero_weight_rows[part]
-        new = result.representation.transform_validated(X[part], n_threads)
+        new = representation.transform_validated(X[part], n_threads)
         votes = predictor.votes.log_votes(new, n_threads)
         clusters, labels, _ = predictor.label(votes, new, n_threads)
         result.clusters[rows], result.labels[rows] = clusters, labels
         predictor.left_out.log_votes[rows] = votes
         result.embedding[rows] = predictor.embed(
-            new, result.embedding, result.eigenvalues, n_threads
+            new, n_threads, embedding=result.embedding, eigenvalues=eigenvalues
         )
-        result.margins[rows], result.typicality[rows] = compute_new_margins(
-            votes, log_unit
-        )
+        margins, typicality = compute_new_margins(votes, float(np.log(unit)))
+        result.margins[rows], result.typicality[rows] = margins, typicality

@@ -146,7 +146,7 @@ def first_weights(
         assert points is not None
         n = len(points.inverse)
         weights = check_simplex_point(init, n, max_weight(n, lam), "init")
-        weights = np.asarray(points.from_rows(weights))
+        weights = weights[points.first_row]
         if kernel.n == n:
             return weights
         weights = weights / max(np.sum(weights), np.finfo(float).tiny)

@@ -52,6 +52,7 @@ to the smaller lam:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -71,8 +72,9 @@ from cdsk._eigensolvers import ROUGH
 from cdsk._nearest import order_points
 from cdsk._neighbors import SCALE_NEIGHBOR, Neighbors
 from cdsk._operators.base import Array, Kernel, Similarity
-from cdsk._operators.sparse import NeighborGraph
+from cdsk._operators.sparse import NeighborGraph, SparseKernel
 from cdsk._preprocessing import Points, Representation, weighted_moments
+from cdsk._settings import FitContext
 from cdsk._spectral import (
     Embedding,
     assign_labels,
@@ -180,11 +182,10 @@ def select_partition(
 
     ``neighborhood`` is a kernel that connects neighbors; None: not known.
     """
-    size = len(partitions)
-    is_resolved = np.array([True] * size if resolved is None else resolved)
+    is_resolved = np.array(resolved or [True] * len(partitions))
     eligible = is_resolved if is_resolved.any() else ~is_resolved
-    balance = np.array([_balance(y, n_clusters, multiplicity) for y in partitions])
-    cohesion = np.full(size, np.nan)
+    balance = _balance(partitions, n_clusters, multiplicity)
+    cohesion = np.full(len(partitions), np.nan)
     if neighborhood is not None:
         cohesion = _cohesion(partitions, n_clusters, neighborhood)
     agreement = _agreement(partitions, multiplicity)
@@ -196,13 +197,7 @@ def select_partition(
     best = scores[eligible].max()
     chosen = int(np.flatnonzero(eligible & (scores >= best - 1e-12))[0])
     return Choice(
-        names=tuple(names),
-        scores=scores,
-        balance=balance,
-        cohesion=cohesion,
-        agreement=agreement,
-        resolved=is_resolved,
-        chosen=chosen,
+        tuple(names), scores, balance, cohesion, agreement, is_resolved, chosen
     )
 
 
@@ -235,86 +230,58 @@ def rand_index(a: Labels, b: Labels, multiplicity: Array | None = None) -> float
     would take a quarter of a fit.
     """
     m = np.ones(len(a)) if multiplicity is None else multiplicity
-
-    def count_pairs(labels: Labels) -> float:
+    pairs = []
+    for labels in (a * (b.max() + 1) + b, a, b, np.zeros_like(a)):
         size, squares = np.bincount(labels, m), np.bincount(labels, m**2)
-        return float(np.sum(size**2 - squares))
-
-    together = count_pairs(a * (b.max() + 1) + b)
-    in_a, in_b = count_pairs(a), count_pairs(b)
-    expected = in_a * in_b / max(count_pairs(np.zeros_like(a)), _TINY)
-    largest = 0.5 * (in_a + in_b)
+        pairs.append(float(np.sum(size**2 - squares)))
+    together, in_a, in_b, total = pairs
+    expected, largest = in_a * in_b / max(total, _TINY), 0.5 * (in_a + in_b)
     return 1.0 if largest <= expected else (together - expected) / (largest - expected)
 
 
-def _balance(labels: Labels, n_clusters: int, multiplicity: Array | None) -> float:
-    if n_clusters == 1:
-        return 1.0
-    size = np.bincount(labels, multiplicity)
-    share = size[size > 0] / np.sum(size)
-    effective = np.exp(-np.sum(share * np.log(share)))
-    return float(max(effective - 1.0, 0.0) / (n_clusters - 1))
+def _balance(
+    partitions: Sequence[Labels], n_clusters: int, multiplicity: Array | None
+) -> Array:
+    """Return the balance of every partition."""
+    balance = np.ones(len(partitions))
+    for i, labels in enumerate(partitions if n_clusters > 1 else ()):
+        size = np.bincount(labels, multiplicity)
+        share = size[size > 0] / np.sum(size)
+        effective = np.exp(-np.sum(share * np.log(share)))
+        balance[i] = max(effective - 1.0, 0.0) / (n_clusters - 1)
+    return balance
 
 
 def _cohesion(
     partitions: Sequence[Labels], n_clusters: int, neighborhood: Kernel
 ) -> Array:
-    if n_clusters == 1:
-        return np.ones(len(partitions))
-    inside = [np.sum(1.0 - cut_ratios(neighborhood, y)) for y in partitions]
-    return np.maximum(np.array(inside) - 1.0, 0.0) / (n_clusters - 1)
+    """Return the cohesion of every partition."""
+    cohesion = np.ones(len(partitions))
+    for i, labels in enumerate(partitions if n_clusters > 1 else ()):
+        inside = np.sum(1.0 - cut_ratios(neighborhood, labels))
+        cohesion[i] = max(inside - 1.0, 0.0) / (n_clusters - 1)
+    return cohesion
 
 
 def select_representation(
-    X: Any,
-    representation: str,
-    n_clusters: int,
-    *,
-    rng: np.random.RandomState,
-    n_threads: int,
-    n_components: int | None = None,
-    multiplicity: Array | None = None,
+    points: Points, representation: str, n_clusters: int, context: FitContext
 ) -> Representation:
     """Fit the representation that is asked for, or the best one for "auto"."""
+    X, m, n_threads = points.X, points.relative_multiplicity, context.n_threads
+    fit = partial(Representation.fit, X, multiplicity=m, n_threads=n_threads)
     if representation != "auto" or sparse.issparse(X):
-        return Representation.fit(
-            X,
-            "raw" if sparse.issparse(X) else representation,
-            multiplicity=multiplicity,
-            n_components=n_components,
-            n_threads=n_threads,
-        )
+        return fit(representation, n_components=context.settings.n_components)
     check_extent(X)
-    spread = weighted_moments(X, multiplicity)[1]
-    first, *others = _views(spread, n_clusters)
+    spread = weighted_moments(X, m)[1]
+    views = _views(spread, n_clusters)
     scores: dict[str, float] = {}
+    best = views[0]
     # fewer points per cluster have no scale, and one cluster has no views
-    if others and 1 < n_clusters <= len(X) // 5:
+    if len(views) > 1 and 1 < n_clusters <= len(X) // 5:
         d = int(np.count_nonzero(spread))
-        many = d >= MANY_FEATURES
-        comparison = _ViewComparison(
-            n_clusters=n_clusters,
-            n_neighbors=default_n_neighbors(len(X), d, n_clusters),
-            scales=SCALES if many else _SCALES_FEW_FEATURES,
-            n_threads=n_threads,
-        )
-        size = _SAMPLE_MANY_FEATURES if many else _SAMPLE
-        scores = comparison.score_views(X, multiplicity, [first, *others], size, rng)
-        confirmed = {first} if len(X) > size else {first, *others}
-        while (best := _best_view(scores, first)) not in confirmed:
-            views = [first, best]
-            scores |= comparison.score_views(X, multiplicity, views, _LARGE_SAMPLE, rng)
-            confirmed.add(best)
-    best = _best_view(scores, first) if scores else first
-    m = _parse_components(best) if scores else 0
-    view = Representation.fit(
-        X,
-        "whiten" if m else best,
-        multiplicity=multiplicity,
-        n_components=m or None,
-        n_threads=n_threads,
-    )
-    return replace(view, scores=scores)
+        comparison = _ViewComparison(X, m, d, n_clusters, n_threads)
+        best, scores = comparison.compare(views, context.rng)
+    return replace(fit(best), scores=scores)
 
 
 def _best_view(scores: dict[str, float], first: str) -> str:
@@ -324,15 +291,12 @@ def _best_view(scores: dict[str, float], first: str) -> str:
 
 
 def represent_for_counting(
-    represent: Callable[[int], Representation],
-    points: Points,
-    representation: str,
-    largest: int,
+    points: Points, representation: str, largest: int, context: FitContext
 ) -> list[Representation]:
     """Fit the representations in which clusters are counted.
 
     One, unless few features may or may not share a unit: then standardized and raw.
-    Otherwise ``represent(largest)``, that of the largest number of clusters.
+    That of many features is selected for the largest number of clusters.
     """
     if representation == "auto" and not sparse.issparse(points.X):
         check_extent(points.X)
@@ -341,12 +305,7 @@ def represent_for_counting(
         if np.count_nonzero(spread) < MANY_FEATURES:
             views = _views_by_units(spread)
             return [Representation.fit(points.X, v, multiplicity=m) for v in views]
-    return [represent(largest)]
-
-
-def _parse_components(view: str) -> int:
-    """Return the number of components of a view "whiten m"; 0 for other views."""
-    return int(view.removeprefix("whiten ")) if view.startswith("whiten ") else 0
+    return [select_representation(points, representation, largest, context)]
 
 
 def _views_by_units(spread: Array) -> list[str]:
@@ -375,82 +334,75 @@ def _views(spread: Array, n_clusters: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _ViewComparison:
-    """What is the same for all views that are compared."""
+    """Views of points X of which some features vary, compared by their partitions."""
 
+    X: Array
+    multiplicity: Array | None
+    n_features: int
     n_clusters: int
-    n_neighbors: int
-    scales: tuple[float, ...]
     n_threads: int
 
-    def score_views(
-        self,
-        X: Array,
-        multiplicity: Array | None,
-        views: list[str],
-        size: int,
-        rng: np.random.RandomState,
-    ) -> dict[str, float]:
-        """Return the cohesive agreement of views on at most ``size`` points."""
-        seed = rng.randint(2**31 - 1)
+    def compare(
+        self, views: list[str], rng: np.random.RandomState
+    ) -> tuple[str, dict[str, float]]:
+        """Return the best view and the score of each; the first is the default."""
+        first, n = views[0], len(self.X)
+        size = _SAMPLE_MANY_FEATURES if self.n_features >= MANY_FEATURES else _SAMPLE
+        scores = self._score_views(views, size, rng.randint(2**31 - 1))
+        confirmed = {first} if n > size else set(views)
+        while (best := _best_view(scores, first)) not in confirmed:
+            seed = rng.randint(2**31 - 1)
+            scores |= self._score_views([first, best], _LARGE_SAMPLE, seed)
+            confirmed.add(best)
+        return best, scores
+
+    def _score_views(self, views: list[str], size: int, seed: int) -> dict[str, float]:
+        """Return the scores of views on at most ``size`` points.
+
+        Impossible whitenings are left out.
+        """
+        X, m = self.X, self.multiplicity
         if len(X) > size:
             rows = np.random.RandomState(seed).choice(len(X), size, replace=False)
-            X = X[rows]
-            multiplicity = None if multiplicity is None else multiplicity[rows]
-        transformed = self._transform(X, multiplicity, views)
-        # k-means depends on the order: take one that does not depend on the unit
-        order = np.empty(len(X), dtype=np.int32)
-        order_points(np.ascontiguousarray(transformed[views[0]]), order)
-        m = None if multiplicity is None else multiplicity[order]
-        return {view: self._score(Z[order], m, seed) for view, Z in transformed.items()}
-
-    def _transform(
-        self, X: Array, multiplicity: Array | None, views: list[str]
-    ) -> dict[str, Array]:
-        """Return X in every view; impossible whitenings are left out."""
-
-        def fit(view: str, n_components: int | None = None) -> Representation:
-            return Representation.fit(
-                X,
-                view,
-                multiplicity=multiplicity,
-                n_components=n_components,
-                n_threads=self.n_threads,
-            )
-
+            X, m = X[rows], None if m is None else m[rows]
+        fit = partial(Representation.fit, X, multiplicity=m, n_threads=self.n_threads)
+        whitened = [view for view in views if view.startswith("whiten")]
         transformed = {
             view: fit(view).transform_validated(X, self.n_threads)
             for view in views
-            if not _parse_components(view)
+            if view not in whitened
         }
-        limit = _MAX_RANK_PART * min(X.shape)
-        components = [m for m in map(_parse_components, views) if 0 < m < limit]
+        components = [int(view.split()[1]) for view in whitened]
+        components = [c for c in components if c < _MAX_RANK_PART * min(X.shape)]
         if components:
-            largest = fit("whiten", max(components))
+            largest = fit("whiten", n_components=max(components))
             Z = largest.transform_validated(X, self.n_threads)
-            # components are sorted, so the first m of them are the whitening to m
+            # components are sorted, so the first c of them are the whitening to c
             rank = largest.n_components or 0
-            transformed |= {f"whiten {m}": Z[:, :m] for m in components if m <= rank}
-        return transformed
+            transformed |= {f"whiten {c}": Z[:, :c] for c in components if c <= rank}
+        # k-means depends on the order: take one that does not depend on the unit
+        order = np.empty(len(X), dtype=np.int32)
+        order_points(np.ascontiguousarray(transformed[views[0]]), order)
+        m = None if m is None else m[order]
+        return {view: self._score(Z[order], m, seed) for view, Z in transformed.items()}
 
     def _score(self, X: Array, multiplicity: Array | None, seed: int) -> float:
         """Return the cohesive agreement of the partitions of X over the scales."""
-        rng = np.random.RandomState(seed)
-        X = np.ascontiguousarray(X)
-        neighbors = Neighbors(
-            X, self.n_neighbors, robust=True, n_threads=self.n_threads
-        )
+        rng, X = np.random.RandomState(seed), np.ascontiguousarray(X)
+        c, d, n_threads = self.n_clusters, self.n_features, self.n_threads
+        k = default_n_neighbors(len(self.X), d, c)
+        neighbors = Neighbors(X, k, robust=True, n_threads=n_threads)
         graph = NeighborGraph(neighbors, multiplicity)
         partitions, start = [], None
-        for scale in self.scales:
-            kernel = graph.kernel(scale * neighbors.scales, self.n_threads)
+        for scale in SCALES if d >= MANY_FEATURES else _SCALES_FEW_FEATURES:
+            kernel = graph.kernel(scale * neighbors.scales, n_threads)
             embedding, labels = spectral_partition(
-                kernel, self.n_clusters, rng, n_init=_N_INIT, tol=ROUGH, start=start
+                kernel, c, rng, n_init=_N_INIT, tol=ROUGH, start=start
             )
             start = embedding.solution
             partitions.append(labels)
-        neighborhood = graph.kernel(np.inf, self.n_threads)
         return cohesive_agreement(
-            partitions, self.n_clusters, neighborhood, multiplicity
+            partitions, c, graph.kernel(np.inf, n_threads), multiplicity
         )
 
 
@@ -502,12 +454,11 @@ def select_n_clusters(
     points: Points,
     views: Sequence[Representation],
     candidates: NDArray[np.int64],
-    rng: np.random.RandomState,
-    n_threads: int,
+    context: FitContext,
 ) -> CountChoice:
     """Count clusters in each view and return the count of the largest best score."""
     check_fit_memory(len(points), N_NEIGHBORS, int(candidates[-1]))
-    choices = [_count(points, view, candidates, rng, n_threads) for view in views]
+    choices = [_count(points, view, candidates, context) for view in views]
     return max(choices, key=lambda choice: choice.scores.max())
 
 
@@ -515,13 +466,12 @@ def _count(
     points: Points,
     view: Representation,
     candidates: NDArray[np.int64],
-    rng: np.random.RandomState,
-    n_threads: int,
+    context: FitContext,
 ) -> CountChoice:
     """Count clusters in one view."""
-    points = points.spatially_sorted(view.transform_validated(points.X, n_threads))
-    largest = int(candidates[-1])
-    embeddings = _embed_at_scales(points, largest + 1, rng, n_threads)
+    X = view.transform_validated(points.X, context.n_threads)
+    points, largest = points.spatially_sorted(X), int(candidates[-1])
+    embeddings = _embed_at_scales(points, largest + 1, context)
     partitions = [_partitions(e, candidates, points.multiplicity) for e in embeddings]
     for embedding in embeddings:
         if embedding.convergence_message is not None:
@@ -554,11 +504,11 @@ def _count(
 def _embed_at_scales(
     points: Points,
     n_vectors: int,
-    rng: np.random.RandomState,
-    n_threads: int,
+    context: FitContext,
     factors: tuple[float, ...] = COUNT_FACTORS,
 ) -> list[Embedding]:
     """Return the spectral embedding of the points at every scale."""
+    rng, n_threads = context.rng, context.n_threads
     neighbors = Neighbors(points.X, N_NEIGHBORS, n_threads=n_threads)
     graph = NeighborGraph(neighbors, points.relative_multiplicity)
     embeddings: list[Embedding] = []
@@ -566,14 +516,12 @@ def _embed_at_scales(
         kernel = graph.kernel(factor * neighbors.scales, n_threads)
         start = embeddings[-1].solution if embeddings else None
         # eigenvalues have the square of this error, negligible beside e
-        embedding = spectral_step(
-            _similarity_without_outliers(kernel), n_vectors, rng, start, tol=ROUGH
-        )
-        embeddings.append(embedding)
+        similarity = _similarity_without_outliers(kernel)
+        embeddings.append(spectral_step(similarity, n_vectors, rng, start, tol=ROUGH))
     return embeddings
 
 
-def _similarity_without_outliers(kernel: Any) -> Similarity:
+def _similarity_without_outliers(kernel: SparseKernel) -> Similarity:
     """Return the uniform similarity of a kernel without its tiny components.
 
     A component of at most 7 points owes its scale to points outside: it is far from
@@ -581,13 +529,12 @@ def _similarity_without_outliers(kernel: Any) -> Similarity:
     """
     uniform = np.full(kernel.n, 1.0 / kernel.n)
     # with uniform weights the similarity is a multiple of K for every penalty
-    similarity: Similarity = kernel.similarity(uniform, 1.0)
+    similarity = kernel.similarity(uniform, 1.0)
     _, label = similarity.components()
     kept = np.bincount(label, kernel.multiplicity)[label] > SCALE_NEIGHBOR
     if kept.all() or not kept.any():
         return similarity
-    restricted: Similarity = kernel.similarity(uniform, 1.0, kept)
-    return restricted
+    return kernel.similarity(uniform, 1.0, kept)
 
 
 def _partitions(
@@ -595,18 +542,12 @@ def _partitions(
 ) -> list[Labels]:
     """Return the partition for every number of clusters c, from c eigenvectors."""
     coordinates = embedding.vectors * embedding.lengths
+    assign = partial(assign_labels, method="cluster_qr", n_init=1, random_state=None)
     partitions = []
     for c in counts:
-        vectors = coordinates[:c]
         # components beyond the first c have zero rows; they join the first cluster
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=0), _TINY)
-        labels = assign_labels(
-            vectors,
-            "cluster_qr",
-            n_init=1,
-            random_state=None,
-            multiplicity=multiplicity,
-        )
+        lengths = np.maximum(np.linalg.norm(coordinates[:c], axis=0), _TINY)
+        labels = assign(coordinates[:c] / lengths, multiplicity=multiplicity)
         partitions.append(labels)
     return partitions
 
@@ -667,24 +608,22 @@ def select_lam(
     n_clusters: int,
     make_kernel: Callable[[NDArray[np.intp]], Kernel],
     fit: Callable[[Kernel, float], Any],
-    *,
     search: LambdaSearch,
-    n_init: int,
-    rng: np.random.RandomState,
+    context: FitContext,
 ) -> LambdaChoice:
     """Return the ``LambdaChoice`` for points of which samples are fitted.
 
     ``make_kernel(rows)`` returns the kernel of some points, ``fit(kernel, lam)`` the
     ``Alternation`` of a kernel.
     """
+    rng, n_init = context.rng, context.settings.n_init
     grid, criterion = np.array(search.grid, dtype=np.float64), search.criterion
     smallest = max(MIN_SAMPLE, MIN_SAMPLE_PER_CLUSTER * n_clusters)
     size = min(max(round(search.sample * n_samples), smallest), n_samples)
 
     def label(fitted: Any) -> Labels:
-        return assign_labels(
-            fitted.embedding.vectors, "kmeans", n_init=n_init, random_state=rng
-        )
+        vectors = fitted.embedding.vectors
+        return assign_labels(vectors, "kmeans", n_init=n_init, random_state=rng)
 
     if criterion == "stability":
         if n_samples < 2 * n_clusters:

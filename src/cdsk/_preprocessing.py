@@ -157,26 +157,6 @@ class Points:
             return np.ones(len(self.inverse))
         return self.sample_weight
 
-    def from_rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of the points from those of the rows."""
-        return values[self.first_row]
-
-    def to_rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of the rows from those of the points."""
-        return values[self.inverse]
-
-    def weights_per_row(self, weights: Array) -> Array:
-        """Scale weights of points so that those of all rows sum to 1."""
-        if self.multiplicity is None:
-            return weights
-        return weights / np.sum(weights * self.multiplicity)
-
-    def weights_per_point(self, weights: Array) -> Array:
-        """Multiply weights by the multiplicity and scale them to sum 1."""
-        if self.multiplicity is None:
-            return weights
-        return weights * self.multiplicity / np.sum(weights * self.multiplicity)
-
     def kernel_of_rows(self, K: NDArray[Any]) -> NDArray[Any]:
         """Return the kernel between rows of positive weight from K_ij m_i m_j."""
         m = self.relative_multiplicity
@@ -185,27 +165,16 @@ class Points:
         points = self.inverse[np.flatnonzero(self.row_weights)]
         return K[np.ix_(points, points)]
 
-    def restrict(self, columns: Array) -> Array:
-        """Return E' v for columns v (n_rows, k), E_ri = sqrt(w_r / m_i) if r is in i.
+    def prolongation(self) -> sparse.csr_array:
+        """Return E (n_rows, n_points), E_ri = sqrt(w_r / m_i) if row r is in point i.
 
         E'E = I: E maps eigenvectors of points to eigenvectors of rows.
         """
-        if self.multiplicity is None:
-            return self.from_rows(columns)
-        out = np.zeros((len(self), columns.shape[1]))
-        np.add.at(out, self.inverse, self._root_shares(self.multiplicity) * columns)
-        return out
-
-    def prolong(self, columns: Array) -> Array:
-        """Return E u for columns u (n_points, k)."""
-        if self.multiplicity is None:
-            return self.to_rows(columns)
-        rows: Array = self._root_shares(self.multiplicity) * self.to_rows(columns)
-        return rows
-
-    def _root_shares(self, multiplicity: Array) -> Array:
-        shares: Array = np.sqrt(self.row_weights / self.to_rows(multiplicity))
-        return shares[:, np.newaxis]
+        n, values = len(self.inverse), np.ones(len(self.inverse))
+        if self.multiplicity is not None:
+            values = np.sqrt(self.row_weights / self.multiplicity[self.inverse])
+        parts = values, self.inverse, np.arange(n + 1)
+        return sparse.csr_array(parts, shape=(n, len(self)))
 
 
 def warn_few_distinct(n_distinct: int, n_clusters: int, name: str = "X") -> None:
@@ -222,23 +191,13 @@ def unique_rows(X: Any) -> tuple[IntArray, IntArray]:
     As ``np.unique(X, axis=0)``, but in time O(n d). The order of the distinct rows
     depends on their values alone, not on the order of X.
     """
-    n = check_n_rows(X.shape[0])
-    first: NDArray[np.intp]
-    inverse: NDArray[np.intp]
-    if sparse.issparse(X):
-        keys: NDArray[Any] = np.array(hash_rows(X))
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        return first.astype(np.int32), inverse.astype(np.int32)
-    hashes = _hash_rows(X)
-    order = np.argsort(hashes, kind="stable")
-    is_first = np.append(True, np.diff(hashes[order]) != 0)
-    first, inverse = order[is_first], np.empty(n, dtype=np.intp)
-    inverse[order] = np.cumsum(is_first) - 1
+    n, is_sparse = check_n_rows(X.shape[0]), sparse.issparse(X)
+    hashes: NDArray[Any] = np.array(hash_rows(X)) if is_sparse else _hash_rows(X)
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     later = np.flatnonzero(first[inverse] != np.arange(n))
-    if not (X[later] == X[first[inverse[later]]]).all():  # a collision of hashes
-        unique = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        first, inverse = unique[1], unique[2].ravel()
-    return first.astype(np.int32), inverse.astype(np.int32)
+    if not is_sparse and (X[later] != X[first[inverse[later]]]).any():  # a collision
+        _, first, inverse = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    return first.astype(np.int32), inverse.ravel().astype(np.int32)
 
 
 def _hash_rows(X: NDArray[Any]) -> NDArray[np.uint64]:
@@ -307,9 +266,11 @@ class Representation:
     ) -> Self:
         """Fit a view to points X (n, d) of the given multiplicity.
 
-        ``n_components`` limits the number of whitened components; None: the rank of
-        the data. Equal points have rank 0 and stay as they are.
+        ``n_components`` limits the number of whitened components, as a name "whiten 20"
+        does; None: the rank of the data. Equal points have rank 0 and stay as they are.
         """
+        view, _, components = view.partition(" ")
+        n_components = int(components) if components else n_components
         if sparse.issparse(X):  # every other view would make them dense
             return cls(spread=np.sqrt(mean_variance_axis(X, 0, multiplicity)[1]))
         if view != "raw":

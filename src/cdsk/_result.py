@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Result of a fit: attributes and predictor (tests/test_prediction.py)."""
+"""What the stages of a fit hand on, and its result (tests/test_prediction.py)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +7,72 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdsk._eigensolvers import Eigenpairs
 from cdsk._model_selection import Choice, CountChoice, LambdaChoice
 from cdsk._neighbors import NeighborIndex
-from cdsk._operators.base import Array, Candidate, Votes
-from cdsk._operators.low_rank import Approximation
+from cdsk._operators.base import Array, Candidate, Kernel, Votes
 from cdsk._preprocessing import Points, Representation
+from cdsk._spectral import Embedding
 from cdsk._voting import LeaveOneOutVotes, NoiseRule
 
 Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a fit solves: distinct points, their number of clusters, and lam."""
+
+    points: Points
+    representation: Representation
+    # number of clusters that was asked for, or selected
+    n_requested: int
+    # the same, but at most that of distinct points: if it is theirs, every cluster is
+    # one distinct point and nothing is learned
+    n_clusters: int
+    count_choice: CountChoice | None = None
+    lam: float
+    lambda_choice: LambdaChoice | None = None
+    # of the data, in warnings
+    name: str = "X"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of the alternation, as it is reported."""
+
+    number: int
+    objective: float
+    embedding: Embedding
+    weights: Array
+    qp_gap: float
+    accepted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternation:
+    """Result of ``alternate``."""
+
+    initial_weights: Array
+    weights: Array
+    embedding: Embedding
+    history: list[float]
+    n_iter: int
+    qp_gap: float
+    # eigenpairs of the first weights: a start for a similar kernel
+    first_solution: Eigenpairs | None
+    # warning of the fit that is selected; None if it converged
+    convergence_message: str | None
+
+
+@dataclass(frozen=True)
+class CandidateFit:
+    """A candidate with its alternation and partition."""
+
+    candidate: Candidate
+    alternation: Alternation
+    labels: Labels
+    # None if there are several candidates: their kernels are made again when needed
+    kernel: Kernel | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +104,13 @@ class Predictor:
         return clusters, labels, alone
 
     def embed(
-        self, X: Any, embedding: Array, eigenvalues: Array, n_threads: int
+        self, X: Any, n_threads: int, *, embedding: Array, eigenvalues: Array
     ) -> Array:
         """Return the embedding of new points, given that of the rows of the fit."""
         # an eigenvector of eigenvalue 0 is not a mean of anything
         zeros = np.zeros_like(eigenvalues)
         inverse = np.divide(1.0, eigenvalues, out=zeros, where=eigenvalues != 0)
-        values = self.points.from_rows(embedding)
+        values = embedding[self.points.first_row]
         values *= self.lengths[:, np.newaxis]
         embedded = self.votes.average(X, values, n_threads) * inverse
         lengths = np.linalg.norm(embedded, axis=1, keepdims=True)
@@ -67,34 +125,20 @@ class Predictor:
 
 @dataclass(frozen=True, kw_only=True)
 class FitResult:
-    """The fitted attributes of ``CDSK``, without their trailing underscores."""
+    """A fit: its problem, the winner among the candidates, and values of the rows."""
 
-    labels: Labels
+    problem: Problem
+    choice: Choice
+    winner: CandidateFit
+    # that of the winner
+    kernel: Kernel
+    predictor: Predictor
     clusters: Labels
-    noise: NoiseRule | None
-    n_clusters: int
-    n_distinct: int
-    count_choice: CountChoice | None
-    sample_weight: Array
+    # the same, -1 for noise
+    labels: Labels
     weights: Array
-    support: NDArray[np.intp]
     unconnected: NDArray[np.intp]
     embedding: Array
-    eigenvalues: Array
-    history: Array
-    n_iter: int
-    converged: bool
-    qp_gap: float
-    kernel: str
-    bandwidth: float | Array | None
-    lam: float
     margins: Array
     typicality: Array
-    choice: Choice
-    approximation: Approximation | None
-    representation: Representation
-    lambda_choice: LambdaChoice | None
-    n_negative: int
-    n_clipped: int
-    # without an attribute of its own
-    predictor: Predictor
+    bandwidth: float | Array | None

@@ -9,18 +9,8 @@ from numpy.typing import ArrayLike
 from cdsk._cdsk import CDSK, validate_fit
 from cdsk._fit import preprocess, resolve_lam
 from cdsk._model_selection import CRITERIA, GRID, LambdaChoice, LambdaSearch
-from cdsk._settings import FitContext
-from cdsk._threads import resolve_n_threads
-from cdsk._utils import Progress, explain_memory_error, one_thread_if_forked
-from cdsk._validation import (
-    PRECOMPUTED_KERNELS,
-    Data,
-    check_choice,
-    check_number,
-    check_random_state,
-    check_sample_weight,
-    check_simplex_point,
-)
+from cdsk._utils import explain_memory_error, one_thread_if_forked
+from cdsk._validation import Data, check_choice, check_number, check_simplex_point
 
 
 def select_lambda(
@@ -81,7 +71,7 @@ def select_lambda(
             "to select from."
         )
     model = CDSK(n_clusters, lam="auto", random_state=random_state, **parameters)
-    X, settings = validate_fit(model, X)
+    X, context = validate_fit(model, X, sample_weight)
     if not isinstance(model.init, str):
         check_simplex_point(model.init, X.shape[0], 1.0, "init")
     check_number(sample, "sample", above=0, at_most=1)
@@ -92,20 +82,11 @@ def select_lambda(
     ]
     if not values:
         raise ValueError("grid must hold at least one value; got none.")
-    is_matrix = model.kernel in PRECOMPUTED_KERNELS
-    weights = check_sample_weight(sample_weight, X, is_matrix)
     search = LambdaSearch(values, sample, criterion)
     with (
         one_thread_if_forked(),
         explain_memory_error("selecting lam"),
-        Progress(model.verbose) as progress,
+        context.progress,
     ):
-        context = FitContext(
-            rng=check_random_state(random_state),
-            n_threads=resolve_n_threads(model.n_threads),
-            progress=progress,
-            sample_weight=weights,
-        )
-        problem = preprocess(X, settings, context)
-        problem = resolve_lam(problem, settings, context, search)
+        problem = resolve_lam(preprocess(X, context), context, search)
     return cast(LambdaChoice, problem.lambda_choice)

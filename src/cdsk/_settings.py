@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the stages of a fit are given beside the data (tests/test_alternate.py)."""
+"""Parameters that the stages of a fit receive (tests/test_alternate.py)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ class Settings:
 
     n_clusters: int | str
     kernel: str | Callable[..., ArrayLike]
-    kernel_params: Mapping[str, Any] | None
+    kernel_params: dict[str, Any] | None
     metric: str
     psd: bool | None
     bandwidth: float | str
@@ -46,6 +46,7 @@ class Settings:
 class FitContext:
     """What all stages of one fit share."""
 
+    settings: Settings
     rng: np.random.RandomState
     n_threads: int
     progress: Progress

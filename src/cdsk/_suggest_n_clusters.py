@@ -2,30 +2,31 @@
 """``suggest_n_clusters``: count clusters by eigengaps (tests/test_n_clusters.py)."""
 
 from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from cdsk._cdsk import CDSK, make_context
 from cdsk._model_selection import (
     CountChoice,
     default_counts,
     represent_for_counting,
     select_n_clusters,
-    select_representation,
 )
 from cdsk._neighbors import canonical_csr
 from cdsk._preprocessing import Points
-from cdsk._threads import resolve_n_threads
-from cdsk._utils import explain_memory_error, limit_blas_threads, one_thread_if_forked
+from cdsk._utils import (
+    explain_memory_error,
+    limit_blas_threads,
+    one_thread_if_forked,
+)
 from cdsk._validation import (
     METRICS,
     Data,
     check_choice,
     check_integer,
     check_points,
-    check_random_state,
     check_representation,
     check_sample_weight,
     dense_only_error,
@@ -111,24 +112,17 @@ def suggest_n_clusters(
             "n_clusters must hold numbers below the number of samples; got "
             f"{largest} and n_samples={X.shape[0]}, {len(points)} of them different."
         )
-    rng = check_random_state(random_state)
-    n_threads = resolve_n_threads(n_threads)
-    represent = partial(
-        select_representation,
-        points.X,
-        representation,
-        rng=rng,
-        n_threads=n_threads,
-        n_components=n_components,
-        multiplicity=points.relative_multiplicity,
+    model = CDSK(
+        n_components=n_components, random_state=random_state, n_threads=n_threads
     )
+    context = make_context(model)
     with (
         one_thread_if_forked(),
         explain_memory_error("computing eigenvectors"),
         limit_blas_threads(),
     ):
-        views = represent_for_counting(represent, points, representation, largest)
-        return select_n_clusters(points, views, candidates, rng, n_threads)
+        views = represent_for_counting(points, representation, largest, context)
+        return select_n_clusters(points, views, candidates, context)
 
 
 def _check_candidates(n_clusters: Iterable[int]) -> NDArray[np.int64]:

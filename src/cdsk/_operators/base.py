@@ -193,10 +193,6 @@ class Candidate(Protocol):
     def bandwidth(self) -> float | Array | None:
         """Bandwidth(s) of a Gaussian kernel."""
 
-    @property
-    def points(self) -> NDArray[Any] | None:
-        """The data; None if they are not known."""
-
     def kernel(self) -> Kernel:
         """Return the kernel of the data."""
 

@@ -14,11 +14,11 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._cdsk import CDSK, make_fitted
-from cdsk._fit import Problem, alternate_candidates, finish, select
+from cdsk._cdsk import CDSK, make_context, make_fitted
+from cdsk._fit import alternate_candidates, finish, select
 from cdsk._model_selection import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
-from cdsk._settings import FitContext, Settings
+from cdsk._result import Problem
 from cdsk._threads import resolve_n_threads
 from cdsk._utils import (
     Progress,
@@ -86,29 +86,31 @@ def fit_landmark_model(
     The stages are those of ``CDSK.fit``, but the candidate kernels are the Gram
     matrices of the landmarks, computed from all rows of the data.
     """
-    X, n_threads = landmarks.points, resolve_n_threads(model.n_threads)
+    X = landmarks.points
     # a landmark that is nearest to no row counts as one row
     counts = np.maximum(gram.counts, 1).astype(np.float64)
-    params = model.get_params(deep=False)
-    settings = Settings(**params)
-    context = FitContext(rng, n_threads, progress, sample_weight=counts)
+    context = replace(
+        make_context(model), rng=rng, progress=progress, sample_weight=counts
+    )
     points = Points.from_rows_as_they_are(X, counts)
+    n_clusters, n_distinct = int(model.n_clusters), len(unique_rows(X)[0])
     problem = Problem(
-        points=replace(points, n_distinct=len(unique_rows(X)[0])),
+        points=replace(points, n_distinct=n_distinct),
         representation=Representation.fit(X, "raw"),
-        n_requested=int(settings.n_clusters),
-        lam=float(settings.lam),
+        n_requested=n_clusters,
+        n_clusters=min(n_clusters, n_distinct),
+        lam=float(model.lam),
         name="The sample of X",
     )
     progress.stage("neighbors")
     candidates = [
-        LandmarkGraph(landmarks, matrix, factor, counts, n_threads)
+        LandmarkGraph(landmarks, matrix, factor, counts, context.n_threads)
         for matrix, factor in zip(gram.matrices, BANDWIDTH_FACTORS, strict=True)
     ]
-    fits = alternate_candidates(candidates, problem, settings, context)
-    choice, winner = select(fits, problem, settings, context)
-    result = finish(choice, winner, problem, X, settings, context)
-    return make_fitted(result, X.shape[1], **params)
+    fits = alternate_candidates(candidates, problem, context)
+    choice, winner = select(fits, problem, context)
+    result = finish(choice, winner, problem, X, context)
+    return make_fitted(result, X.shape[1], **model.get_params(deep=False))
 
 
 class LandmarkEstimator(

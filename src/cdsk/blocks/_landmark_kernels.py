@@ -73,10 +73,6 @@ class LandmarkGraph:
         return f"Gaussian, {self.name}, through landmarks"
 
     @property
-    def points(self):
-        return self.landmarks.points
-
-    @property
     def bandwidth(self):
         return self.factor * self.landmarks.neighbors.scales
 

@@ -10,12 +10,13 @@ landmark, capped for outliers. Weights are fixed-point numbers with 15 fractiona
 so sums over points are exact.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
+from cdsk._cdsk import CDSK, make_context
 from cdsk._model_selection import select_representation
 from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._preprocessing import Points, unique_rows
@@ -63,15 +64,11 @@ class LandmarkOptions:
 def fit_landmarks(points, options, rng, n_threads):
     """Return the ``Representation`` and the ``Landmarks`` of sampled points (n, d)."""
     distinct = Points.from_distinct_rows(points)
+    model = CDSK(n_components=options.n_components, n_threads=n_threads)
+    context = replace(make_context(model), rng=rng)
     with limit_blas_threads():
         representation = select_representation(
-            distinct.X,
-            options.representation,
-            options.n_clusters,
-            rng=rng,
-            n_threads=n_threads,
-            n_components=options.n_components,
-            multiplicity=distinct.relative_multiplicity,
+            distinct, options.representation, options.n_clusters, context
         )
     X = representation.transform_validated(points, n_threads)
     positions = place_landmarks(X, options.n_landmarks, options.method, rng, n_threads)
