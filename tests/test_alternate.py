@@ -25,7 +25,7 @@ def run(K, n_clusters, lam, **options):
     kernel = DenseKernel(K, 2) if isinstance(K, np.ndarray) else K
     options = {"qp_tol": 1e-6, **options}
     report = options.pop("report", lambda round: None)
-    progress = SimpleNamespace(verbose=1, round=report)
+    progress = SimpleNamespace(verbose=1, iteration=report)
     context = make_context(n_clusters=n_clusters, lam=lam, **options)
     context = replace(context, progress=progress)
     return alternate(kernel, np.full(kernel.n, 1 / kernel.n), context)

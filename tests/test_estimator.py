@@ -155,7 +155,7 @@ def test_verbose_prints_stages_and_rounds(blobs, capsys, monkeypatch, verbose):
     out, err = capsys.readouterr()
     assert out == ""
     assert "kernel 1 of 1: bandwidth 2" in err
-    rounds = [line for line in err.splitlines() if line.startswith("[CDSK] round")]
+    rounds = [line for line in err.splitlines() if line.startswith("[CDSK] iteration")]
     assert len(rounds) == (model.n_iter_ + 1 if verbose == 2 else 0)
     for word in ("objective", "trace", "support", "QP gap", " s"):
         assert all(word in line for line in rounds)

@@ -251,7 +251,7 @@ def test_bandwidth_rules(cdsk, data, rule):
 
 def test_iterations_are_shown_on_standard_error(cdsk, data):
     _, out, err = cdsk("cluster", data, "-k", 3, "--verbose", "--verbose")
-    assert "[CDSK] round  1" in err
+    assert "[CDSK] iteration  1" in err
     assert "[CDSK]" not in out
 
 

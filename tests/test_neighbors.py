@@ -1,6 +1,7 @@
 """Nearest neighbors against all distances, and where they are exact, ties too."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -310,7 +311,7 @@ def test_order_of_points_is_a_permutation_of_compact_tiles(rng):
 def test_progress_is_reported(rng, d):
     shares = []
     index = NeighborIndex(rng.normal(size=(3000, d)))
-    index.kneighbors(None, 5, progress=shares.append)
+    index.kneighbors(None, 5, callback=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1
 
@@ -318,7 +319,7 @@ def test_progress_is_reported(rng, d):
 def test_a_slow_search_is_reported_once_with_the_time_left(monkeypatch, clock):
     monkeypatch.setattr("cdsk._neighbors.time", clock)
     lines = []
-    notice = SlowSearchNotice(lines.append)
+    notice = SlowSearchNotice(SimpleNamespace(write=lines.append, update=print))
     for clock.now, fraction in ((1.0, 0.01), (3.0, 0.02), (4.0, 0.03)):
         notice(fraction)
     assert len(lines) == 1
@@ -328,7 +329,7 @@ def test_a_slow_search_is_reported_once_with_the_time_left(monkeypatch, clock):
 def test_a_fast_search_is_not_reported(monkeypatch, clock):
     monkeypatch.setattr("cdsk._neighbors.time", clock)
     lines = []
-    notice = SlowSearchNotice(lines.append)
+    notice = SlowSearchNotice(SimpleNamespace(write=lines.append, update=print))
     for clock.now, fraction in ((3.0, 0.5), (4.0, 0.6)):
         notice(fraction)
     assert lines == []

@@ -8,9 +8,10 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, select_lambda
+from cdsk._neighbors import SlowSearchNotice
 from cdsk._utils import _STAGES, Progress
 
-ROUND = SimpleNamespace(
+ITERATION = SimpleNamespace(
     number=0,
     objective=1.0,
     embedding=SimpleNamespace(trace=0.5),
@@ -49,8 +50,7 @@ def test_silence(capsys):
     with Progress(0) as progress:
         progress.stage("neighbors")
         progress.update(0.5)
-        progress.round(ROUND)
-        assert progress.callback(print) is None
+        progress.iteration(ITERATION)
     assert capsys.readouterr() == ("", "")
 
 
@@ -63,7 +63,7 @@ def test_lines_show_the_fraction_and_the_time_left(wait, capsys, without_tqdm):
         progress.update(0.1)  # within ten seconds of the last line
         wait(7)
         progress.update(0.5)
-        progress.round(ROUND)
+        progress.iteration(ITERATION)
     *lines, last = capsys.readouterr().err.splitlines()
     # 5 % of representation, 25 % skipped, half of 50 % as if it were done
     assert lines == [
@@ -86,20 +86,18 @@ def test_it_never_goes_back(capsys, wait, without_tqdm):
 def test_rounds_are_for_two(capsys, without_tqdm):
     with Progress(2) as progress:
         progress.stage("winner")
-        progress.round(ROUND)
+        progress.iteration(ITERATION)
     err = capsys.readouterr().err
-    assert "round  0  objective 1  trace 0.5  support 2  QP gap 1.0e-05" in err
+    assert "iteration  0  objective 1  trace 0.5  support 2  QP gap 1.0e-05" in err
     assert "not accepted" in err
 
 
-def test_a_callback_passes_fractions_on(capsys, wait, without_tqdm):
-    fractions = []
+def test_a_search_shows_its_fraction(capsys, wait, without_tqdm):
     with Progress(1) as progress:
         progress.stage("neighbors")
-        report = progress.callback(fractions.append)
+        callback = SlowSearchNotice(progress)
         wait(20)
-        report(0.5)
-    assert fractions == [0.5]
+        callback(0.5)
     assert capsys.readouterr().err.count("neighbors  (about") == 1
 
 
@@ -138,4 +136,4 @@ def test_lam(capsys, monkeypatch, installed):
     out, err = capsys.readouterr()
     assert out == ""
     assert "choice of lam" in err
-    assert "round  0" in err
+    assert "iteration  0" in err

@@ -192,11 +192,26 @@ def test_errors_of_memory_are_explained():
 def test_files_of_the_system_are_read(tmp_path):
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  7 kB\n")
     assert _utils._system(tmp_path / "meminfo") == 7 * 1024
-    assert _utils._system(tmp_path / "absent") is None
+    with pytest.raises(OSError, match="absent"):
+        _utils._system(tmp_path / "absent")
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("600\n")
     (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 100\n")
     assert _utils._control_group(tmp_path) == 500
     (tmp_path / "memory.max").write_text("max\n")
-    assert _utils._control_group(tmp_path) is None
-    assert _utils._control_group(tmp_path / "absent") is None
+    with pytest.raises(ValueError, match="max"):
+        _utils._control_group(tmp_path)
+    with pytest.raises(OSError, match="absent"):
+        _utils._control_group(tmp_path / "absent")
+
+
+def test_limits_that_are_not_known_are_left_out(monkeypatch):
+    def fail():
+        raise OSError
+
+    monkeypatch.setattr(_utils, "_address_space", fail)
+    monkeypatch.setattr(_utils, "_control_group", fail)
+    monkeypatch.setattr(_utils, "_system", lambda: 5)
+    assert _utils.available_bytes() == 5
+    monkeypatch.setattr(_utils, "_system", fail)
+    assert _utils.available_bytes() is None

@@ -297,7 +297,7 @@ def test_sparse_kneighbors_equal_all_distances(rng, dtype, monkeypatch):
     for found, expected in (
         (kneighbors_sparse(S[:20], S, 7), D[:20]),
         (
-            kneighbors_sparse(S, S, 7, exclude_self=True, progress=shares.append),
+            kneighbors_sparse(S, S, 7, exclude_self=True, callback=shares.append),
             D + np.diag(np.full(180, np.inf)),
         ),
     ):

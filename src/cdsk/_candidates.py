@@ -35,7 +35,7 @@ from cdsk._pairwise import (
 from cdsk._settings import FitContext, Settings
 from cdsk._utils import check_memory
 from cdsk._validation import check_bandwidth, rescale_kernel_matrix
-from cdsk._voting import GaussianVotes, GraphVotes, KernelVotes, NeighborVotes
+from cdsk._voting import GaussianVotes, KernelVotes, NeighborVotes
 
 Labels = NDArray[np.int64]
 
@@ -99,10 +99,9 @@ class Gaussian:
             return GaussianVotes(
                 self.X, labels, weights, b, factor, n_clusters, n_threads
             )
-        neighbors = self.graph.neighbors
-        if isinstance(neighbors, PrecomputedNeighbors):
-            return GraphVotes(neighbors, labels, weights, b, factor, n_clusters)
-        return NeighborVotes(neighbors, labels, weights, b, factor, n_clusters)
+        return NeighborVotes(
+            self.graph.neighbors, labels, weights, b, factor, n_clusters
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +215,10 @@ def make_candidates(
     elif k is not None or is_auto:
         k = k or default_n_neighbors(n, n_features, n_clusters)
         check_fit_memory(n, k, n_clusters)
-        callback = context.progress.callback(SlowSearchNotice(context.progress.write))
+        progress = context.progress
+        callback = SlowSearchNotice(progress) if progress.verbose else None
         neighbors = Neighbors(
-            X, k, robust=is_auto, n_threads=n_threads, progress=callback
+            X, k, robust=is_auto, n_threads=n_threads, callback=callback
         )
     graph = None if neighbors is None else NeighborGraph(neighbors, multiplicity)
     return _gaussians(X, graph, settings, context, multiplicity)

@@ -48,12 +48,11 @@ from cdsk._validation import (
     check_points,
     check_random_state,
     check_sample_weight,
-    check_supports_sparse,
     iter_row_chunks,
     normalize_rows,
     offset_row_numbers,
+    sparse_error,
     supports_row_slicing,
-    supports_sparse,
 )
 
 if TYPE_CHECKING:  # satellites, imported by the methods that need them
@@ -112,9 +111,10 @@ class CDSK(
         paper; "std": its square root; "median": the median distance; "local": one per
         point, a quarter of the distance to its 7th neighbor.
     n_neighbors : int, default=None
-        Truncates the Gaussian kernel to pairs of which one is among the n_neighbors
-        nearest of the other. None: 20 for ``bandwidth="auto"``, or 5 if there are at
-        least 60 features and fewer than 25 points per cluster; otherwise no truncation.
+        Truncates the Gaussian kernel to pairs in which one point is among the
+        n_neighbors nearest of the other. None: 20 for ``bandwidth="auto"``, or 5 if
+        there are at least 60 features and fewer than 25 points per cluster; otherwise
+        no truncation.
     neighbors : transformer, default=None
         Finds the neighbors, of which ``n_neighbors`` are used, or all if that is None:
         ``fit_transform(X)`` returns a sparse matrix of distances, as
@@ -147,7 +147,7 @@ class CDSK(
         precomputed kernel. An array has sum 1 and entries between 0 and
         ``1 / (n_samples * lam)``.
     max_iter : int, default=20
-        Maximum number of rounds. 0 keeps the initial weights: plain spectral
+        Maximum number of iterations. 0 keeps the initial weights: plain spectral
         clustering on the kernel.
     tol : float, default=1e-4
         Decrease of the objective at which the alternation stops, relative to the
@@ -159,17 +159,17 @@ class CDSK(
         Solver of the spectral step: ``scipy.sparse.linalg.eigsh``, on a factorized
         matrix if that is cheap; block Lanczos; the same preconditioned by a hierarchy
         of coarser graphs, for truncated kernels; or LAPACK, which also solves small
-        problems for all others. "auto" takes "block_lanczos" for kernel matrices in
+        problems for all others. "auto" uses "block_lanczos" for kernel matrices in
         memory, and for truncated kernels "eigsh" or, for many points, "multilevel".
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
-        How the rows of the embedding become labels. "auto" takes the labels of the
+        Method that assigns labels in the embedding. "auto" takes the labels of the
         three with the smallest normalized cut.
     n_init : int, default=10
         Number of k-means initializations.
     noise : float in [0, 0.5] or None, default=None
         Label -1 if the distance to the 12th neighbor exceeds the (1 - noise) quantile
-        expected of a Gaussian cluster. It is a rate of false alarms, not the share of
-        points that is marked. Needs points; distances are Euclidean for any kernel.
+        expected of a Gaussian cluster. It is a false positive rate, not the fraction
+        of points labeled -1. Needs points; distances are Euclidean for any kernel.
         None and 0 mark nothing. See ``docs/noise.md``.
     random_state : int, RandomState instance or None, default=None
         Seeds the start of the eigensolver, k-means and the pivots of an approximation.
@@ -180,7 +180,7 @@ class CDSK(
     verbose : int, default=0
         1 shows the stages of a fit on standard error, with a bar and the time left (a
         line per stage without tqdm, ``pip install cdsk[progress]``); 2 also a line per
-        round.
+        iteration.
 
     Attributes
     ----------
@@ -214,9 +214,10 @@ class CDSK(
     eigenvalues_ : ndarray of shape (n_clusters,)
         Leading eigenvalues of the normalized similarity, largest first.
     history_ : ndarray of shape (n_accepted + 1,)
-        Objective at the initial weights and after each accepted round; never increases.
+        Objective at the initial weights and after each accepted iteration; never
+        increases.
     n_iter_ : int
-        Number of rounds, including a last one that was not accepted.
+        Number of iterations, including a last one that was not accepted.
     converged_ : bool
         Whether the alternation ended before ``max_iter`` was reached, and the
         eigenvectors converged.
@@ -255,7 +256,7 @@ class CDSK(
     lambda_choice_ : LambdaChoice or None
         How lam was selected, if it was "auto".
     params_ : dict
-        Parameters of the fit, whatever has been set since.
+        Parameters of the fit, unchanged by a later ``set_params``.
     n_negative_ : int
         Number of negative eigenvalues of the similarity matrix that were split off.
     n_clipped_ : int
@@ -625,7 +626,7 @@ class CDSK(
         """Return X validated; ``reset`` as in scikit-learn, None: names are checked."""
         validate = None if reset is None else partial(validate_data, self, reset=reset)
         X = check_points(X, validate=validate, accept_sparse="csr", **options)
-        # new data are treated as those of the fit, whatever has been set since
+        # those of the fit, unchanged by a later set_params
         params = self.get_params(deep=False) if reset else self.params_
         kernel = params["kernel"]
         if isinstance(kernel, str) and kernel in PRECOMPUTED_KERNELS:
@@ -786,7 +787,7 @@ class CDSK(
         tags = super().__sklearn_tags__()
         given = isinstance(self.kernel, str) and self.kernel in PRECOMPUTED_KERNELS
         tags.input_tags.pairwise = given
-        tags.input_tags.sparse = given or supports_sparse(self)
+        tags.input_tags.sparse = given or sparse_error(self) is None
         tags.input_tags.positive_only = given and self.kernel == "precomputed"
         return tags
 
@@ -799,8 +800,8 @@ def validate_fit(
     X = model._check_data(X, reset=True, ensure_min_samples=3 if is_auto else 2)
     check_parameters(model)
     is_matrix = model.kernel in PRECOMPUTED_KERNELS
-    if sparse.issparse(X) and not is_matrix:
-        check_supports_sparse(model)
+    if sparse.issparse(X) and not is_matrix and (error := sparse_error(model)):
+        raise error
     if not is_auto:
         check_n_clusters(model.n_clusters, X.shape[0])
     weights = check_sample_weight(sample_weight, X, is_matrix)

@@ -118,7 +118,7 @@ def leading_eigenpairs(
             hint += "eigen_solver."
             check_memory(4 * 8 * n * n, "A dense spectral step", hint)
         return _solve_dense(problem, n)
-    # fresh guard vectors each time: the next round can find what this one missed
+    # fresh guard vectors each time: the next iteration can find what this one missed
     old = locked[:0] if start is None else start.vectors[:k]
     guesses = np.concatenate([old, rng.standard_normal((k + N_GUARDS - len(old), n))])
     if solver == "auto" and similarity.is_sparse:

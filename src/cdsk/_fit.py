@@ -11,11 +11,10 @@
 *Alternation.* similarity(alpha) -> embedding -> weights -> similarity(alpha) -> ... An
 iterate is a pair of weights and their embedding; its objective is that of the weight
 step. The loop ends when the objective decreases by less than ``tol``, after
-``max_iter`` rounds, or with the first iterate that is not accepted: one that does not
-decrease the objective, whose eigenvectors did not converge, or in which a connected
+``max_iter`` iterations, or with the first iterate that is not accepted: one that does
+not decrease the objective, whose eigenvectors did not converge, or in which a connected
 component lost all points of positive weight. The last rule is needed because a
-component is a cluster, however small its weights are beside the others. So the history
-never increases.
+component is a cluster, however small its weights are. So the history never increases.
 """
 
 from collections.abc import Sequence
@@ -45,7 +44,14 @@ from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._operators.base import Array, Candidate, Kernel
 from cdsk._preprocessing import Points, Representation, warn_few_distinct
 from cdsk._qp import WeightProblem
-from cdsk._result import Alternation, CandidateFit, FitResult, Predictor, Problem, Round
+from cdsk._result import (
+    Alternation,
+    CandidateFit,
+    FitResult,
+    Iteration,
+    Predictor,
+    Problem,
+)
 from cdsk._settings import FitContext
 from cdsk._spectral import (
     Embedding,
@@ -76,7 +82,7 @@ def preprocess(X: Any, context: FitContext) -> Problem:
         representation = Representation()
     else:
         points = Points.from_distinct_rows(X, context.sample_weight)
-        if len(points) == 1:
+        if points.n_distinct == 1:
             points = points.split_single()
         with limit_blas_threads():
             n_clusters, count_choice, representation = _count_and_represent(
@@ -234,12 +240,12 @@ def alternate(
     first guess; ``eigen_tol`` bounds the residual of eigenvectors.
     """
     settings, initial_weights = context.settings, weights
-    report = context.progress.round if context.progress.verbose else None
+    report = context.progress.iteration if context.progress.verbose else None
     iterate = partial(_iterate, kernel, context, eigen_tol)
     embedding, problem, objective = iterate(weights, start)
     first, history, qp_gap = embedding, [objective], np.nan
     if report is not None:
-        report(Round(0, objective, embedding, weights, qp_gap, True))
+        report(Iteration(0, objective, embedding, weights, qp_gap, True))
     message = embedding.convergence_message
     n_iter, converged = 0, settings.max_iter == 0
     while n_iter < settings.max_iter and not converged and message is None:
@@ -250,7 +256,7 @@ def alternate(
         lower = objective < history[-1] and message is None
         accepted = lower and _keeps_components(first.component, proposal.component < 0)
         if report is not None:
-            report(Round(n_iter, objective, proposal, step.x, step.gap, accepted))
+            report(Iteration(n_iter, objective, proposal, step.x, step.gap, accepted))
         if not accepted:
             converged = True
             break
@@ -261,10 +267,11 @@ def alternate(
         history.append(objective)
     if not converged and message is None:
         message = (
-            f"The alternation did not converge in max_iter={settings.max_iter} rounds: "
-            f"the last one decreased the objective by {history[-2] - history[-1]:.1e} "
-            f"to {history[-1]:.6g}, more than tol={settings.tol:.1e} times the largest "
-            f"linear term, {problem.scale:.2g}. Increase `max_iter` or `tol`."
+            f"The alternation did not converge in max_iter={settings.max_iter} "
+            "iterations: the last one decreased the objective by "
+            f"{history[-2] - history[-1]:.1e} to {history[-1]:.6g}, more than "
+            f"tol={settings.tol:.1e} times the largest linear term, "
+            f"{problem.scale:.2g}. Increase `max_iter` or `tol`."
         )
     return Alternation(
         initial_weights=initial_weights,
@@ -399,7 +406,7 @@ def _make_predictor(
     if isinstance(candidate, Gaussian) and candidate.graph is not None:
         neighbors = candidate.graph.neighbors
         if isinstance(neighbors, Neighbors):  # its index serves both
-            index = neighbors.index
+            index = neighbors
     if rate := context.settings.noise:
         k, n_threads = NOISE_NEIGHBOR, context.n_threads
         near = Neighbors(X, k, scale_neighbor=k, n_threads=n_threads)

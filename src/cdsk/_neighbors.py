@@ -26,9 +26,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_chunked
 
-from cdsk._nearest import Tiles, check_n_points
+from cdsk._nearest import Tiles
 from cdsk._operators.base import Array, Indices
-from cdsk._utils import check_memory
+from cdsk._utils import Progress, check_memory
 from cdsk._validation import check_extent
 
 # The neighbor whose distance is the local scale of a point.
@@ -49,6 +49,8 @@ _SELF_DISTANCE_TOLERANCE = 0.01
 # time that is announced.
 _ESTIMATE_AFTER, _ANNOUNCE_FROM = 2.0, 60.0
 
+_SEARCH_MEMORY = "The search for neighbors", "Use fewer points."
+
 # Coordinates of new points searched for at a time, and the fewest points.
 _CHUNK_SIZE, _MIN_CHUNK_ROWS = 2**23, 2**10
 
@@ -56,49 +58,63 @@ _CHUNK_SIZE, _MIN_CHUNK_ROWS = 2**23, 2**10
 # between chunks.
 _WORKING_MEMORY = 64
 
-Progress = Callable[[float], object]
+# Called now and then with the fraction of a search that is done.
+Callback = Callable[[float], object]
 IndexArray = NDArray[np.int32]
 
 
-class NeighborIndex:
+class SparseState:
+    """Saves CSR attributes as their parts: saved models hold plain arrays only."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        packed = {
+            name: (M.data, M.indices, M.indptr, list(M.shape))
+            for name, M in self.__dict__.items()
+            if sparse.issparse(M)
+        }
+        plain = {name: v for name, v in self.__dict__.items() if name not in packed}
+        return plain | {"_sparse": packed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        matrices = {
+            name: sparse.csr_array(tuple(parts), shape=tuple(shape))
+            for name, (*parts, shape) in state["_sparse"].items()
+        }
+        self.__dict__.update(state | matrices)
+        del self.__dict__["_sparse"]
+
+
+class NeighborIndex(SparseState):
     """Exact k-nearest-neighbor search among the rows of X, dense or CSR."""
 
     def __init__(self, X: Any) -> None:
-        check_n_points(X.shape[0])
         self.X = X if sparse.issparse(X) else np.ascontiguousarray(X)
         self._tiles: Tiles | None = None
 
     def kneighbors(
-        self, X: Any, k: int, *, n_threads: int = 1, progress: Progress | None = None
+        self, X: Any, k: int, *, n_threads: int = 1, callback: Callback | None = None
     ) -> tuple[Array, IndexArray]:
         """Return distances and indices (m, k) of the nearest points, nearest first.
 
-        If X is None, the neighbors of every indexed point among the others;
-        ``progress`` is then called now and then with the fraction that is done.
+        If X is None, the neighbors of every indexed point among the others.
         """
         queries = self.X if X is None else X
-        is_sparse = sparse.issparse(self.X)
-        n, d = self.X.shape
-        # the result; and of the tiles a sorted copy, one in float32, and boxes
-        n_bytes = 12 * queries.shape[0] * k
-        if not is_sparse and self._tiles is None:
-            n_bytes += n * d * (self.X.itemsize + 5) + 100 * n
-        check_memory(n_bytes, "The search for neighbors", "Use fewer points.")
-        if is_sparse:
-            return kneighbors_sparse(
-                queries, self.X, k, exclude_self=X is None, progress=progress
-            )
+        (n, d), m = self.X.shape, queries.shape[0]
+        if sparse.issparse(self.X):
+            check_memory(12 * m * k, *_SEARCH_MEMORY)
+            return kneighbors_sparse(queries, self.X, k, X is None, callback)
+        # of the tiles a sorted copy, one in float32, and boxes
+        n_bytes = n * d * (self.X.itemsize + 5) + 100 * n if self._tiles is None else 0
+        check_memory(12 * m * k + n_bytes, *_SEARCH_MEMORY)
         if self._tiles is None:
             self._tiles = Tiles(self.X, n_threads)
-        distances = np.empty((len(queries), k))
-        indices = np.empty((len(queries), k), dtype=np.int32)
+        distances, indices = np.empty((m, k)), np.empty((m, k), dtype=np.int32)
         if X is None:
-            self._tiles.nearest_others(indices, distances, n_threads, progress)
+            self._tiles.nearest_others(indices, distances, n_threads, callback)
             return distances, indices
         queries = np.ascontiguousarray(queries)
         step = max(_MIN_CHUNK_ROWS, _CHUNK_SIZE // d)
-        for i in range(0, len(queries), step):
-            rows = slice(i, i + step)
+        for rows in (slice(i, i + step) for i in range(0, m, step)):
             self._tiles.nearest_to(
                 queries[rows], indices[rows], distances[rows], n_threads
             )
@@ -106,19 +122,15 @@ class NeighborIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         # the tiles, as large as the data, are built again where they are needed
-        return pack_sparse({"X": self.X, "_tiles": None})
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(unpack_sparse(state))
+        return super().__getstate__() | {"_tiles": None}
 
 
 def kneighbors_sparse(
     new: Any,
     X: Any,
     k: int,
-    *,
     exclude_self: bool = False,
-    progress: Progress | None = None,
+    callback: Callback | None = None,
 ) -> tuple[Array, IndexArray]:
     """Return distances and indices (m, k) of the rows of a CSR X nearest to new ones.
 
@@ -132,14 +144,14 @@ def kneighbors_sparse(
         if exclude_self:
             squares[rows - begin, rows] = np.inf
         nearest = np.argpartition(squares, k - 1, axis=1)[:, :k]
-        pairs = np.repeat(np.arange(len(rows)), k)
-        differences = (new[rows][pairs] - X[nearest.ravel()]).astype(np.float64)
+        pairs = np.repeat(rows, k)
+        differences = (new[pairs] - X[nearest.ravel()]).astype(np.float64)
         exact = np.sqrt(differences.power(2).sum(axis=1)).reshape(nearest.shape)
         order = np.lexsort((nearest, exact))
         indices[rows] = np.take_along_axis(nearest, order, axis=1)
         distances[rows] = np.take_along_axis(exact, order, axis=1)
-        if progress is not None:
-            progress((begin + len(squares)) / m)
+        if callback is not None:
+            callback((begin + len(squares)) / m)
         return rows
 
     chunks = pairwise_distances_chunked(
@@ -158,47 +170,44 @@ def find_nearest(X: Any, points: Any, candidates: Any, n_threads: int = 1) -> In
 
 
 class SlowSearchNotice:
-    """A ``progress`` callback that announces once that a search will take minutes.
+    """A callback that announces once that a search will take minutes.
 
     The remaining time is extrapolated: it depends on how many boxes are skipped.
     """
 
-    def __init__(self, report: Callable[[str], object]) -> None:
-        self._report: Callable[[str], object] | None = report
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._is_estimated = progress, False
         self._started = time.perf_counter()
 
     def __call__(self, fraction: float) -> None:
         elapsed = time.perf_counter() - self._started
-        if self._report is not None and elapsed > _ESTIMATE_AFTER:
+        if not self._is_estimated and elapsed > _ESTIMATE_AFTER:
+            self._is_estimated = True
             remaining = elapsed / fraction - elapsed
             if remaining > _ANNOUNCE_FROM:
-                self._report(
+                self._progress.write(
                     f"[CDSK] the exact neighbor search takes about {remaining:.0f} s "
                     "more; use an approximate index (`neighbors`) to shorten it"
                 )
-            self._report = None
+        self._progress.update(fraction)
 
 
-# Local scales.
+def _cap_scales(distances: Array, robust: bool) -> tuple[Array, float]:
+    """Return the local scales by the distances to the kth neighbors, and their cap.
 
-
-def _scale_cap(distances: Array, robust: bool) -> float:
-    """Return the largest scale allowed; infinity if that would be 0 (duplicates)."""
-    if not robust:
-        return np.inf
-    return _CAP_FACTOR * float(np.quantile(distances, _CAP_QUANTILE)) or np.inf
-
-
-def _cap_scales(distances: Array, cap: float) -> Array:
-    """Cap the scales; those of duplicates, 0, become the smallest positive one."""
+    Those of duplicates, 0, become the smallest positive one.
+    """
+    cap = np.inf
+    if robust:  # infinity if it would be 0 (duplicates)
+        cap = _CAP_FACTOR * float(np.quantile(distances, _CAP_QUANTILE)) or np.inf
     scales: Array = np.minimum(distances, cap)
     positive = scales > 0
     if positive.any() and not positive.all():
         scales = np.where(positive, scales, scales[positive].min())
-    return scales
+    return scales, cap
 
 
-class Neighbors:
+class Neighbors(NeighborIndex):
     """The k nearest neighbors of every point of X among the others.
 
     ``distances`` and ``indices`` (n, k) have the nearest first; k is at most n - 1.
@@ -215,29 +224,21 @@ class Neighbors:
         scale_neighbor: int = SCALE_NEIGHBOR,
         robust: bool = False,
         n_threads: int = 1,
-        progress: Progress | None = None,
+        callback: Callback | None = None,
     ) -> None:
         check_extent(X)
-        index = NeighborIndex(X)
+        super().__init__(X)
         n_others = X.shape[0] - 1
-        self.k = min(k, n_others)
+        self.k = k = min(k, n_others)
         self._scale_neighbor = min(scale_neighbor, n_others)
-        distances, indices = index.kneighbors(
-            None,
-            max(self.k, self._scale_neighbor),
-            n_threads=n_threads,
-            progress=progress,
+        k_max = max(k, self._scale_neighbor)
+        distances, indices = self.kneighbors(
+            None, k_max, n_threads=n_threads, callback=callback
         )
-        self.index = NeighborIndex(index.X)  # without the tiles of this search
-        self.distances, self.indices = distances[:, : self.k], indices[:, : self.k]
+        self._tiles = None  # a fit needs them no more
+        self.distances, self.indices = distances[:, :k], indices[:, :k]
         self.kth_distances = distances[:, self._scale_neighbor - 1].copy()
-        self._cap = _scale_cap(self.kth_distances, robust)
-        self.scales = _cap_scales(self.kth_distances, self._cap)
-
-    @property
-    def X(self) -> Any:
-        """The points."""
-        return self.index.X
+        self.scales, self._cap = _cap_scales(self.kth_distances, robust)
 
     def kneighbors_graph(self) -> sparse.csr_array:
         """Return the distances to the neighbors as a sparse matrix (n, n)."""
@@ -253,15 +254,13 @@ class Neighbors:
 
         A training point does not count itself: it keeps the scale that it has.
         """
-        distances, indices = self.index.kneighbors(
-            X, self._scale_neighbor, n_threads=n_threads
-        )
+        k = self._scale_neighbor
+        distances, indices = self.kneighbors(X, k, n_threads=n_threads)
         scales = np.minimum(distances[:, -1], self._cap)
         scales = np.where(scales > 0, scales, self.scales.min())
         nearest = self.scales[indices[:, 0]]
-        return np.where(
-            distances[:, 0] <= _SAME_POINT_TOLERANCE * nearest, nearest, scales
-        )
+        is_same = distances[:, 0] <= _SAME_POINT_TOLERANCE * nearest
+        return np.where(is_same, nearest, scales)
 
 
 # Neighbor graphs given by the caller. By the convention of scikit-learn, row i holds
@@ -270,7 +269,7 @@ class Neighbors:
 # i is one of j.
 
 
-class PrecomputedNeighbors:
+class PrecomputedNeighbors(SparseState):
     """Neighbors from a transformer of points, or from a graph of distances.
 
     ``X`` are points, or the graph itself if ``transformer`` is None. The k nearest
@@ -280,11 +279,11 @@ class PrecomputedNeighbors:
     def __init__(
         self, X: Any, k: int | None, transformer: Any = None, *, robust: bool = False
     ) -> None:
-        self.transformer = None
-        self.X, graph, self.name, self.origin = None, X, "X", "a given graph"
+        self.transformer, self.X, graph = transformer, None, X
+        self.name, self.origin = "X", "a given graph"
         if transformer is not None:
-            self.transformer = clone(transformer)
-            self.X, self.origin = X, str(type(transformer).__name__)
+            self.transformer, self.X = clone(transformer), X
+            self.origin = str(type(transformer).__name__)
             self.name = f"The graph by {self.origin}"
             graph = self.transformer.fit_transform(X)
         self.n = X.shape[0]
@@ -301,8 +300,7 @@ class PrecomputedNeighbors:
                 f"{graph.nnz} entries, all of them 0."
             )
         self.kth_distances = _kth_distances(graph)
-        self._cap = _scale_cap(self.kth_distances, robust)
-        self.scales = _cap_scales(self.kth_distances, self._cap)
+        self.scales, self._cap = _cap_scales(self.kth_distances, robust)
         self._graph = graph if k is None else select_entries(graph, _ranks(graph) < k)
 
     def kneighbors_graph(self, X: Any = None) -> sparse.csr_array:
@@ -316,7 +314,7 @@ class PrecomputedNeighbors:
             X = self.transformer.transform(X)
         return _check_distance_graph(X, self.n, self.name)
 
-    def local_scales(self, graph: sparse.csr_array) -> Array:
+    def local_scales(self, graph: sparse.csr_array, n_threads: int = 1) -> Array:
         """Return the local scales of new points (m,) from their graph of distances."""
         scales = np.minimum(_kth_distances(graph), self._cap)
         scales = np.where(scales > 0, scales, self.scales.min())
@@ -324,12 +322,6 @@ class PrecomputedNeighbors:
         is_same = graph.data <= _SAME_POINT_TOLERANCE * column_scales
         scales[entry_rows(graph)[is_same]] = column_scales[is_same]
         return scales
-
-    def __getstate__(self) -> dict[str, Any]:
-        return pack_sparse(self.__dict__)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(unpack_sparse(state))
 
 
 def _check_distance_graph(graph: Any, n: int, name: str) -> sparse.csr_array:
@@ -428,25 +420,3 @@ def hash_rows(X: sparse.csr_array) -> list[bytes]:
         blake2b(columns[i:j].tobytes() + X.data[i:j].tobytes(), digest_size=16).digest()
         for i, j in ends
     ]
-
-
-def pack_sparse(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an object with CSR arrays replaced by their parts.
-
-    So saved models hold plain arrays only.
-    """
-    packed = {n: value for n, value in state.items() if not sparse.issparse(value)}
-    packed["_sparse"] = {
-        name: (value.data, value.indices, value.indptr, list(value.shape))
-        for name, value in state.items()
-        if sparse.issparse(value)
-    }
-    return packed
-
-
-def unpack_sparse(packed: dict[str, Any]) -> dict[str, Any]:
-    """Undo ``pack_sparse``."""
-    state = dict(packed)
-    for name, (*parts, shape) in state.pop("_sparse").items():
-        state[name] = sparse.csr_array(tuple(parts), shape=tuple(shape))
-    return state

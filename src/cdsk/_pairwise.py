@@ -149,19 +149,17 @@ def gaussian_rows(
             "A and B must have the same number of features; got "
             f"{A.shape[1]} and {B.shape[1]}."
         )
-    if bandwidth_b is None and np.ndim(bandwidth) != 0:
-        raise ValueError(
-            "bandwidth_b must be given when bandwidth holds one value per row of A; "
-            "got None."
-        )
     if bandwidth_b is None:
+        if np.ndim(bandwidth) != 0:
+            raise ValueError(
+                "bandwidth_b must be given when bandwidth holds one value per row of "
+                "A; got None."
+            )
         bandwidth_b = bandwidth
-    bandwidth_a = check_bandwidth(bandwidth, len(A))
-    bandwidth_b = check_bandwidth(bandwidth_b, len(B), "bandwidth_b")
+    b_a = check_bandwidth(bandwidth, len(A))
+    b_b = check_bandwidth(bandwidth_b, len(B), "bandwidth_b")
     out = _check_out(out, (len(A), len(B)), A.dtype, "The kernel rows")
-    _kernel.gaussian_rows(
-        A, B, bandwidth_a, bandwidth_b, out, resolve_n_threads(n_threads)
-    )
+    _kernel.gaussian_rows(A, B, b_a, b_b, out, resolve_n_threads(n_threads))
     return out
 
 
@@ -215,19 +213,15 @@ def _check_out(
     if out is None:
         check_memory(shape[0] * shape[1] * dtype.itemsize, name, _LESS_MEMORY)
         return np.empty(shape, dtype)
-    received = type(out).__name__
+    got = type(out).__name__
     if isinstance(out, np.ndarray):
         ordered, writeable = out.flags.c_contiguous, out.flags.writeable
         if (out.shape, out.dtype) == (shape, dtype) and ordered and writeable:
             return out
-        received = (
-            f"shape {out.shape}, {out.dtype}, C-contiguous {ordered}, "
-            f"writeable {writeable}"
-        )
-    raise ValueError(
-        f"out must be a writeable C-contiguous {dtype} array of shape {shape}; got "
-        f"{received}."
-    )
+        got = f"shape {out.shape}, {out.dtype}, C-contiguous {ordered}"
+        got += f", writeable {writeable}"
+    expected = f"a writeable C-contiguous {dtype} array of shape {shape}"
+    raise ValueError(f"out must be {expected}; got {got}.")
 
 
 @dataclass(frozen=True)
@@ -276,8 +270,7 @@ def estimate_bandwidth(X: Any, rule: str, n_threads: int = 1) -> float | Array:
     elif rule == "local":
         value = LOCAL_FACTOR * Neighbors(X, n_threads=n_threads).scales
     else:
-        sample = X[:: -(-len(X) // _MAX_SAMPLE)].astype(np.float64, copy=False)
-        distances = pdist(sample)
+        distances = pdist(X[:: -(-len(X) // _MAX_SAMPLE)].astype(np.float64))
         if rule == "median":
             value = float(np.median(distances))
         else:

@@ -137,7 +137,7 @@ class Points:
     @cached_property
     def multiplicity(self) -> Array | None:
         """Sum of the sample weights of each point (n_points,); None: 1 for each."""
-        if self.sample_weight is None and len(self) == len(self.inverse):
+        if self.sample_weight is None and len(self.first_row) == len(self.inverse):
             return None
         inside = self.inverse >= 0
         weights = None if self.sample_weight is None else self.sample_weight[inside]

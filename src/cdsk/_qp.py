@@ -216,7 +216,7 @@ def solve_smo(
 # So each step chooses those that violate the KKT conditions most, half of a block, and
 # fills it with others between the bounds; SMO solves the problem for these, and one
 # product computes the new gradient, which is the certificate as well. The pair that
-# violates them most is always chosen, so that the objective falls until the gap is
+# violates them most is always chosen, so that the objective decreases until the gap is
 # closed (Joachims, 1999; Lin, 2001). One to ten steps suffice for a wide kernel;
 # projected gradients take three to thirty times as many products
 # (docs/performance.md).

@@ -37,8 +37,8 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Round:
-    """A round of the alternation, as it is reported."""
+class Iteration:
+    """An iteration of the alternation, as it is reported."""
 
     number: int
     objective: float

@@ -5,16 +5,14 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from cdsk._cdsk import CDSK, make_context
+from cdsk._cdsk import CDSK, validate_fit
 from cdsk._model_selection import (
     CountChoice,
     default_counts,
     represent_for_counting,
     select_n_clusters,
 )
-from cdsk._neighbors import canonical_csr
 from cdsk._preprocessing import Points
 from cdsk._utils import (
     explain_memory_error,
@@ -22,15 +20,8 @@ from cdsk._utils import (
     one_thread_if_forked,
 )
 from cdsk._validation import (
-    METRICS,
     Data,
-    check_choice,
     check_integer,
-    check_points,
-    check_representation,
-    check_sample_weight,
-    dense_only_error,
-    normalize_rows,
 )
 
 
@@ -92,15 +83,16 @@ def suggest_n_clusters(
     >>> choice.n_clusters, choice.scores.shape
     (3, (8,))
     """
-    X = check_points(X, ensure_min_samples=3, accept_sparse="csr")
-    check_representation(representation, n_components)
-    check_choice(metric, "metric", METRICS)
-    if sparse.issparse(X):
-        if representation not in ("auto", "raw"):
-            raise dense_only_error("representation", representation, "'raw'")
-        X = canonical_csr(X)
-    X = normalize_rows(X) if metric == "cosine" else X
-    points = Points.from_distinct_rows(X, check_sample_weight(sample_weight, X, False))
+    model = CDSK(
+        "auto",
+        metric=metric,
+        representation=representation,
+        n_components=n_components,
+        random_state=random_state,
+        n_threads=n_threads,
+    )
+    X, context = validate_fit(model, X, sample_weight)
+    points = Points.from_distinct_rows(X, context.sample_weight)
     if len(points) == 1:
         raise ValueError(f"X must hold different points; got {X.shape[0]} equal ones.")
     candidates = default_counts(len(points))
@@ -112,10 +104,6 @@ def suggest_n_clusters(
             "n_clusters must hold numbers below the number of samples; got "
             f"{largest} and n_samples={X.shape[0]}, {len(points)} of them different."
         )
-    model = CDSK(
-        n_components=n_components, random_state=random_state, n_threads=n_threads
-    )
-    context = make_context(model)
     with (
         one_thread_if_forked(),
         explain_memory_error("computing eigenvectors"),

@@ -14,11 +14,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -78,7 +77,7 @@ class SharedContext(AbstractContextManager[None]):
 @contextmanager
 def _limit_blas_of_process() -> Iterator[None]:
     _release_control()
-    limiter = _libraries("blas").limit(limits=1)
+    limiter = _libraries(user_api="blas").limit(limits=1)
     try:
         _release_control()
         yield
@@ -99,7 +98,7 @@ def limit_blas_threads() -> Iterator[None]:
 
     Where BLAS uses OpenMP, the limit is not that of the process but of the thread.
     """
-    with _blas_limit, _blas_on_openmp().limit(limits=1):
+    with _blas_limit, _libraries(threading_layer="openmp").limit(limits=1):
         allocate_blas_buffers()
         yield
 
@@ -111,17 +110,16 @@ def allocate_blas_buffers() -> None:
     OpenBLAS allocates them at its first product, and ends the process or waits forever
     if it gets none.
     """
-    check_memory(
-        _BLAS_BUFFERS, "BLAS, at its first product,", "Raise the memory limit."
-    )
+    user, advice = "BLAS, at its first product,", "Raise the memory limit."
+    check_memory(_BLAS_BUFFERS, user, advice)
     ones = np.ones((64, 64))
     dgemm(1.0, ones @ ones, ones)
 
 
 def limit_openmp_threads() -> AbstractContextManager[object]:
     """Limit OpenMP to one thread for loops that the calling thread starts."""
-    limiter: AbstractContextManager[object] = _libraries("openmp").limit(limits=1)
-    return limiter
+    openmp = _libraries(user_api="openmp")
+    return cast("AbstractContextManager[object]", openmp.limit(limits=1))
 
 
 def one_thread_if_forked() -> AbstractContextManager[object]:
@@ -131,13 +129,8 @@ def one_thread_if_forked() -> AbstractContextManager[object]:
 
 # A limiter restores all libraries of its controller, so each has those it limits only.
 @cache
-def _libraries(user_api: str) -> ThreadpoolController:
-    return ThreadpoolController().select(user_api=user_api)
-
-
-@cache
-def _blas_on_openmp() -> ThreadpoolController:
-    return _libraries("blas").select(threading_layer="openmp")
+def _libraries(**attributes: str) -> ThreadpoolController:
+    return ThreadpoolController().select(**attributes)
 
 
 def _release_control() -> None:
@@ -146,7 +139,7 @@ def _release_control() -> None:
     threadpoolctl >= 3.8 ignores all threads but the first that has set a limit. Here
     the last thread to leave, which may be another one, restores it.
     """
-    for library in _libraries("blas").lib_controllers:
+    for library in _libraries(user_api="blas").lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
 
@@ -156,7 +149,7 @@ class MemoryShortage(MemoryError):
 
 
 def check_memory(n_bytes: int, what: str, advice: str) -> None:
-    """Raise MemoryError with figures if ``n_bytes`` are known not to be available."""
+    """Raise MemoryError, with both sizes, if ``n_bytes`` are not available."""
     if n_bytes < _SMALL_REQUEST:
         return
     available = available_bytes()
@@ -177,10 +170,8 @@ def explain_memory_error(
     except MemoryShortage:
         raise
     except MemoryError as error:
-        detail = f" ({error})" if str(error) else ""
-        raise MemoryShortage(
-            f"Out of memory while {action}{detail}. {advice}"
-        ) from None
+        detail = f"{action} ({error})" if str(error) else action
+        raise MemoryShortage(f"Out of memory while {detail}. {advice}") from None
 
 
 @contextmanager
@@ -197,46 +188,38 @@ def rollback_on_error(estimator: object) -> Iterator[None]:
 
 def available_bytes() -> int | None:
     """Return the memory this process may still allocate, or None if unknown."""
-    sizes = _system(), _control_group(), _address_space()
-    return min((size for size in sizes if size is not None), default=None)
+    sizes = []  # those that are known and limited
+    for size in (_system, _control_group, _address_space):
+        with suppress(ImportError, LookupError, OSError, ValueError):
+            sizes.append(size())
+    return min(sizes, default=None)
 
 
-def _address_space(statm: Path = Path("/proc/self/statm")) -> int | None:
+def _address_space() -> int:
     """Return what is left of a limit of the address space (``ulimit -v``)."""
-    try:
-        import resource
+    import resource
 
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return None
-        used = int(statm.read_text().split()[0]) * resource.getpagesize()
-        return max(limit - used, 0)
-    except (ImportError, OSError, ValueError, IndexError):
-        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        raise ValueError("no limit")
+    pages = Path("/proc/self/statm").read_text().split()[0]
+    return max(limit - int(pages) * resource.getpagesize(), 0)
 
 
-def _system(meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    try:
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+def _system(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """Return what is available to all processes."""
+    lines = meminfo.read_text().splitlines()
+    sizes = dict(line.split(":", 1) for line in lines if ":" in line)
+    return int(sizes.get("MemAvailable", "").removesuffix("kB")) * 1024
 
 
-def _control_group(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+def _control_group(folder: Path = Path("/sys/fs/cgroup")) -> int:
     """Return what is left of a container's limit (cgroup v2), without page cache."""
-    try:
-        limit = (folder / "memory.max").read_text().strip()
-        if limit == "max":
-            return None
-        used = int((folder / "memory.current").read_text())
-        lines = (folder / "memory.stat").read_text().splitlines()
-        statistics = dict(line.split() for line in lines)
-        return max(int(limit) - used + int(statistics.get("inactive_file", 0)), 0)
-    except (OSError, ValueError):
-        return None
+    limit = int((folder / "memory.max").read_text())  # or "max"
+    used = int((folder / "memory.current").read_text())
+    lines = (folder / "memory.stat").read_text().splitlines()
+    statistics = dict(line.split() for line in lines)
+    return max(limit - used + int(statistics.get("inactive_file", 0)), 0)
 
 
 def get_include() -> str:
@@ -277,10 +260,10 @@ _STAGES = {
 _LINE_INTERVAL, _ESTIMATE_DELAY = 10.0, 1.0
 
 
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """Report the progress of a fit while its ``with`` block lasts.
 
-    ``verbose`` is 0 for silence, 1 for stages, 2 for the rounds as well. ``stages``
+    ``verbose`` is 0 for silence, 1 for stages, 2 for the iterations as well. ``stages``
     maps the stages of another estimator to their fractions of its time.
     """
 
@@ -291,22 +274,21 @@ class Progress:
         self._seconds: dict[str, float] = {}  # in every stage that was entered
         self._name, self._description, self._span = "", "", (0.0, 1.0)
         self._done = 0.0
-
-    def __enter__(self) -> Self:
         self._begun = self._entered = self._last_line = time.perf_counter()
         if self.verbose:
-            self._bar = _make_bar()
-        return self
+            with suppress(ImportError):
+                from tqdm import tqdm
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self.verbose:
-            return
-        if kind is None:
+                self._bar = tqdm(
+                    total=1.0,
+                    file=sys.stderr,
+                    leave=False,
+                    dynamic_ncols=True,
+                    bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}",
+                )
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.verbose and kind is None:
             self._leave_stage()
             total = time.perf_counter() - self._begun
             fractions = [
@@ -334,31 +316,18 @@ class Progress:
         if self.verbose:
             self._show(fraction)
 
-    def round(self, result: Any) -> None:
-        """Report the ``Round`` of an alternation."""
+    def iteration(self, result: Any) -> None:
+        """Report the ``Iteration`` of an alternation."""
         if self.verbose > 1:
             status = "" if result.accepted else "  not lower: not accepted"
             self.write(
-                f"[CDSK] round {result.number:2d}  objective {result.objective:.6g}  "
-                f"trace {result.embedding.trace:.4g}  support "
+                f"[CDSK] iteration {result.number:2d}  objective "
+                f"{result.objective:.6g}  trace {result.embedding.trace:.4g}  support "
                 f"{np.count_nonzero(result.weights)}  QP gap {result.qp_gap:.1e}"
                 f"{status}"
             )
-        # the number of rounds to follow is unknown: assume as many again
+        # the number of iterations to follow is unknown: assume as many again
         self.update(1.0 - 0.5 ** (result.number + 1))
-
-    def callback(
-        self, other: Callable[[float], object]
-    ) -> Callable[[float], None] | None:
-        """Return a callback that passes fractions to ``other`` too; None if silent."""
-        if not self.verbose:
-            return None
-
-        def report(fraction: float) -> None:
-            other(fraction)
-            self.update(fraction)
-
-        return report
 
     def write(self, line: str) -> None:
         """Print a line, above the bar if there is one."""
@@ -376,15 +345,12 @@ class Progress:
 
     def _show(self, fraction: float, always: bool = False) -> None:
         names = list(self._stages)
-        earlier = names[: names.index(self._name)]
+        earlier = {n: self._stages[n] for n in names[: names.index(self._name)]}
+        skipped = sum(earlier[name] for name in earlier if name not in self._seconds)
         begin, end = self._span
-        done = sum(self._stages[name] for name in earlier)
-        done += self._stages[self._name] * (begin + (end - begin) * fraction)
+        done = self._stages[self._name] * (begin + (end - begin) * fraction)
         # the fits of a stage each begin anew
-        done = self._done = max(done, self._done)
-        skipped = sum(
-            self._stages[name] for name in earlier if name not in self._seconds
-        )
+        done = self._done = max(sum(earlier.values()) + done, self._done)
         now = time.perf_counter()
         spent, left = now - self._begun, ""
         if done > skipped and spent >= _ESTIMATE_DELAY:
@@ -400,30 +366,14 @@ class Progress:
             self.write(f"{line}  ({left})" if left else line)
 
 
-def _make_bar() -> Any:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return None
-    return tqdm(
-        total=1.0,
-        file=sys.stderr,
-        leave=False,
-        dynamic_ncols=True,
-        bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}",
-    )
-
-
 def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn at the innermost line of code outside of cdsk and scikit-learn."""
     # what ``skip_file_prefixes`` does, from Python 3.12 on
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_library(frame):
+    while frame.f_back is not None:
+        # fit_predict and set_output are scikit-learn's
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("cdsk", "sklearn"):
+            break
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _is_library(frame: FrameType) -> bool:
-    # fit_predict and set_output are scikit-learn's
-    module: str = frame.f_globals.get("__name__", "")
-    return module.partition(".")[0] in ("cdsk", "sklearn")

@@ -8,7 +8,6 @@ import numbers
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import combinations_with_replacement
 from operator import ge, gt, le
 from typing import Any, TypeVar
 
@@ -34,6 +33,7 @@ PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
 BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
 METRICS = ("euclidean", "cosine")  # "cosine" is the Euclidean one of unit rows
 EIGEN_SOLVERS = ("auto", "eigsh", "block_lanczos", "multilevel", "dense")
+_RAW = ("auto", "raw")  # representations that may leave points as they are
 LABEL_METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
 # Smallest value of kernel parameters. A negative gamma makes far points similar.
@@ -49,7 +49,8 @@ def check_parameters(model: Any) -> None:
     if not callable(model.kernel):
         kernels = ("rbf", *PRECOMPUTED_KERNELS, *PAIRWISE_KERNELS)
         check_choice(model.kernel, "kernel", kernels)
-    _check_kernel_params(model.kernel, model.kernel_params)
+    if model.kernel_params is not None:
+        _check_kernel_params(model.kernel, model.kernel_params)
     check_choice(model.metric, "metric", METRICS)
     if model.psd is not None and not isinstance(model.psd, bool | np.bool_):
         raise ValueError(f"psd must be True, False or None; got {model.psd!r}.")
@@ -60,12 +61,15 @@ def check_parameters(model: Any) -> None:
         check_choice(model.bandwidth, "bandwidth", rules, "a number > 0")
     if model.n_neighbors is not None:
         check_integer(model.n_neighbors, "n_neighbors", 1)
-    _check_neighbors(model.neighbors)
+    if model.neighbors is not None:
+        _check_neighbors(model.neighbors)
     if model.approximation is not None:
         check_choice(model.approximation, "approximation", ("lowrank",), "None")
     if model.rank is not None:
         check_integer(model.rank, "rank", 1)
-    check_representation(model.representation, model.n_components)
+    check_choice(model.representation, "representation", ("auto", *REPRESENTATIONS))
+    if model.n_components is not None:
+        _check_n_components(model.n_components, model.representation)
     if isinstance(model.lam, str):
         check_choice(model.lam, "lam", ("auto",), "a number in (0, 1]")
     else:
@@ -88,115 +92,95 @@ def check_parameters(model: Any) -> None:
 
 def _check_combinations(model: Any) -> None:
     """Check the parameters that exclude each other."""
-    is_gaussian = _is_option(model.kernel, "rbf")
-    is_graph = _is_option(model.kernel, "precomputed_neighbors")
-    kernel, truncates = f"kernel={model.kernel!r}", 'truncates kernel="rbf" only'
+    is_gaussian = model.kernel == "rbf"
+    is_graph = model.kernel == "precomputed_neighbors"
+    has_graph, has_k = model.neighbors is not None, model.n_neighbors is not None
+    is_auto, bandwidth = model.n_clusters == "auto", str(model.bandwidth)
     if not is_gaussian:
-        has_neighbors = model.neighbors is not None
-        _refuse(model, truncates, kernel, ("neighbors", has_neighbors, "None"))
-    if not is_gaussian and not is_graph:
-        has_count = model.n_neighbors is not None
-        _refuse(model, truncates, kernel, ("n_neighbors", has_count, "None"))
-    if _is_option(model.kernel, *PRECOMPUTED_KERNELS):
-        is_raw = _is_option(model.representation, "auto", "raw")
-        is_rule = _is_option(model.bandwidth, *BANDWIDTH_RULES[:-1])
+        _refuse(
+            model,
+            'truncates kernel="rbf" only',
+            "kernel",
+            neighbors=(has_graph, "None"),
+            n_neighbors=(has_k and not is_graph, "None"),
+        )
+    if model.kernel in PRECOMPUTED_KERNELS:
+        is_rule = is_graph and bandwidth in BANDWIDTH_RULES[:-1]
         _refuse(
             model,
             "needs points",
-            kernel,
-            ("n_clusters", isinstance(model.n_clusters, str), "an integer"),
-            ("metric", model.metric != "euclidean", "'euclidean'"),
-            ("representation", not is_raw, "'auto' or 'raw'"),
-            ("noise", bool(model.noise), "None"),
-            ("bandwidth", is_graph and is_rule, "a number, 'auto' or 'local'"),
+            "kernel",
+            n_clusters=(is_auto, "an integer"),
+            metric=(model.metric != "euclidean", "'euclidean'"),
+            representation=(model.representation not in _RAW, "'auto' or 'raw'"),
+            noise=(bool(model.noise), "None"),
+            bandwidth=(is_rule, "a number, 'auto' or 'local'"),
             # samples have other neighbors
-            ("lam", is_graph and isinstance(model.lam, str), "a number"),
+            lam=(is_graph and model.lam == "auto", "a number"),
         )
-    if model.neighbors is not None and isinstance(model.n_clusters, str):
-        raise ValueError(
-            'n_clusters="auto" searches for neighbors by itself; expected an integer '
-            f"for neighbors={model.neighbors!r}."
-        )
-    if model.approximation is None:
-        is_lost = model.rank is not None
-        reason = "is the rank of a low-rank approximation"
-        _refuse(model, reason, "approximation=None", ("rank", is_lost, "None"))
-    else:
-        several = _is_option(model.bandwidth, "auto", "local")
+    if has_graph and is_auto:
+        reason = "searches for neighbors by itself"
+        _refuse(model, reason, "neighbors", n_clusters=(True, "an integer"))
+    if model.approximation is not None:
+        is_several = bandwidth in ("auto", "local")
         _refuse(
             model,
             "is not a Gaussian kernel of one bandwidth on all pairs of points",
-            f"approximation={model.approximation!r}",
-            ("kernel", not is_gaussian, "'rbf'"),
-            ("bandwidth", several, "a number, or a rule for one bandwidth,"),
-            ("n_neighbors", model.n_neighbors is not None, "None"),
-            ("neighbors", model.neighbors is not None, "None"),
-            ("psd", model.psd is not None and not model.psd, "None or True"),
+            "approximation",
+            kernel=(not is_gaussian, "'rbf'"),
+            bandwidth=(is_several, "a number, or a rule for one bandwidth,"),
+            n_neighbors=(has_k, "None"),
+            neighbors=(has_graph, "None"),
+            psd=(model.psd is not None and not model.psd, "None or True"),
         )
+    elif model.rank is not None:
+        reason = "is the rank of a low-rank approximation"
+        _refuse(model, reason, "approximation", rank=(True, "None"))
 
 
-def _is_option(value: object, *options: str) -> bool:
-    return isinstance(value, str) and value in options
+def _refuse(model: Any, reason: str, other: str, **values: tuple[bool, str]) -> None:
+    """Raise ValueError at the first parameter whose value is refused.
 
-
-# Name of a parameter, whether its value is refused, and what is expected instead.
-Refusal = tuple[str, bool, str]
-
-
-def _refuse(model: Any, reason: str, condition: str, *refusals: Refusal) -> None:
-    for name, is_refused, expected in refusals:
+    ``values`` says for each whether it is, and what is expected for that of ``other``.
+    """
+    for name, (is_refused, expected) in values.items():
         if is_refused:
             raise ValueError(
                 f"{name}={getattr(model, name)!r} {reason}; expected {expected} for "
-                f"{condition}."
+                f"{other}={getattr(model, other)!r}."
             )
 
 
-def supports_sparse(model: Any) -> bool:
-    """Whether a fit with these parameters takes sparse points.
+def sparse_error(model: Any) -> ValueError | None:
+    """Return the error of a fit of sparse points, None if the parameters allow it.
 
+    Refused is what needs a number for every row and column, or every pair of points.
     Parameters need not have been checked: scikit-learn asks for tags before.
     """
-    for _, is_refused, _ in _dense_only(model):
-        if is_refused:
-            return False
-    return True
-
-
-def check_supports_sparse(model: Any) -> None:
-    """Refuse parameters that sparse points cannot have."""
-    for name, is_refused, expected in _dense_only(model):
-        if is_refused:
-            raise dense_only_error(name, getattr(model, name), expected)
-
-
-def dense_only_error(name: str, value: object, expected: str) -> ValueError:
-    """Return the error for a parameter that sparse points cannot have."""
-    return ValueError(
-        f"{name}={value!r} needs dense points; expected {expected} for a sparse X, or "
-        "X.toarray() if there is memory for it."
-    )
-
-
-def _dense_only(model: Any) -> Iterator[Refusal]:
-    """Yield what needs a number for every row and column, or every pair of points."""
-    is_raw = _is_option(model.representation, "auto", "raw")
-    is_rule = _is_option(model.bandwidth, "variance", "std", "median")
+    bandwidth, is_raw = str(model.bandwidth), str(model.representation) in _RAW
+    is_sparse_start = isinstance(model.init, str) and model.init == "sparse"
+    is_rule = bandwidth in ("variance", "std", "median")
     is_full = model.n_neighbors is None and model.neighbors is None
-    is_full = is_full and not _is_option(model.bandwidth, "auto")
     number = f"a number for bandwidth={model.bandwidth!r}"
-    yield "kernel", not _is_option(model.kernel, "rbf"), "'rbf', or a kernel matrix,"
-    yield "representation", not is_raw, "'raw'"
-    yield "approximation", model.approximation is not None, "None"
-    yield "init", _is_option(model.init, "sparse"), "'uniform'"
-    yield "bandwidth", is_rule, "'auto', 'neighbor' or a number"
-    yield "n_neighbors", is_full, number
+    refusals = (
+        ("kernel", str(model.kernel) != "rbf", "'rbf', or a kernel matrix,"),
+        ("representation", not is_raw, "'raw'"),
+        ("approximation", model.approximation is not None, "None"),
+        ("init", is_sparse_start, "'uniform'"),
+        ("bandwidth", is_rule, "'auto', 'neighbor' or a number"),
+        ("n_neighbors", is_full and bandwidth != "auto", number),
+    )
+    for name, is_refused, expected in refusals:
+        if is_refused:
+            return ValueError(
+                f"{name}={getattr(model, name)!r} needs dense points; expected "
+                f"{expected} for a sparse X, or X.toarray() if there is memory for it."
+            )
+    return None
 
 
 def _check_neighbors(transformer: Any) -> None:
     """Check a transformer of points to a graph of distances."""
-    if transformer is None:
-        return
     methods = "fit_transform", "transform", "get_params"
     is_complete = all(hasattr(transformer, name) for name in methods)
     if not is_complete or isinstance(transformer, type):
@@ -212,11 +196,7 @@ def _check_neighbors(transformer: Any) -> None:
         )
 
 
-def check_representation(representation: Any, n_components: Any) -> None:
-    """Check the name of a representation and the number of whitened components."""
-    check_choice(representation, "representation", ("auto", *REPRESENTATIONS))
-    if n_components is None:
-        return
+def _check_n_components(n_components: Any, representation: str) -> None:
     check_integer(n_components, "n_components", 1)
     # scikit-learn's checks of estimators set it with all else as it is: "auto"
     if representation not in ("auto", "whiten"):
@@ -227,8 +207,6 @@ def check_representation(representation: Any, n_components: Any) -> None:
 
 
 def _check_kernel_params(kernel: Any, parameters: Any) -> None:
-    if parameters is None:
-        return
     if not isinstance(parameters, Mapping):
         raise ValueError(f"kernel_params must be a dict or None; got {parameters!r}.")
     if callable(kernel):
@@ -280,11 +258,8 @@ def check_number(
     except OverflowError:  # 10**400
         number = np.inf
     is_valid, bounds = bool(np.isfinite(number)), []
-    for sign, bound, holds in (
-        (">", above, gt),
-        (">=", at_least, ge),
-        ("<=", at_most, le),
-    ):
+    limits = (">", above, gt), (">=", at_least, ge), ("<=", at_most, le)
+    for sign, bound, holds in limits:
         if bound is not None:
             is_valid = is_valid and holds(number, bound)
             bounds.append(f"{sign} {bound}")
@@ -339,9 +314,6 @@ _MAX_WEIGHT_RATIO = 1e6
 # dimensions, half as many take a tenth longer, twice as many are no faster.
 _CHUNK_ROWS, _CHUNK_NUMBERS = 2**16, 2**23
 
-# Rows and columns of a matrix that are compared at once.
-_TILE = 128
-
 # Number of invalid rows that a message lists.
 _MAX_LISTED = 5
 
@@ -362,7 +334,8 @@ def check_points(
 
     ``validate`` is scikit-learn's ``check_array`` or an estimator's ``validate_data``.
     """
-    check_columns(X, name)
+    if not isinstance(X, np.ndarray):
+        check_columns(X, name)
     if np.ma.is_masked(X):
         cell = _describe_first(np.argwhere(np.ma.getmaskarray(X)), X)
         raise ValueError(
@@ -374,8 +347,7 @@ def check_points(
             f"{name} must hold numbers only; got {X.dtype}. Convert times to numbers, "
             "such as days since the first."
         )
-    if validate is None:
-        validate = partial(utils.check_array, input_name=name)
+    validate = validate or partial(utils.check_array, input_name=name)
     try:
         return validate(X, dtype=[np.float64, np.float32], order="C", **options)
     except _CONVERSION_ERRORS as error:
@@ -391,6 +363,15 @@ def _explain_conversion_error(error: Exception, X: Any, name: str) -> str | None
     # a missing value of pandas, text, or 10**400
     is_invalid = "NAType" in text or "could not convert" in text
     is_invalid |= "float() argument" in text and not hasattr(X, "dtype")
+    if "inhomogeneous" in text:
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                return (
+                    f"{name} must have rows of the same length; got {lengths[0]} cells "
+                    f"at row 0 and {length} at row {row}."
+                )
+        is_invalid = True
     if is_invalid or isinstance(error, OverflowError):
         return f"{name} must hold numbers only; got {_first_invalid(X)}."
     for word, test in ("NaN", np.isnan), ("infinity", np.isinf):
@@ -400,15 +381,6 @@ def _explain_conversion_error(error: Exception, X: Any, name: str) -> str | None
             except (TypeError, ValueError):  # another spelling of a missing value
                 cell = ""
             return f"Input {name} contains {word}{cell}; expected finite numbers only."
-    if "inhomogeneous" in text:
-        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in X]
-        for row, length in enumerate(lengths):
-            if length != lengths[0]:
-                return (
-                    f"{name} must have rows of the same length; got {lengths[0]} cells "
-                    f"at row 0 and {length} at row {row}."
-                )
-        return f"{name} must hold numbers only; got {_first_invalid(X)}."
     if text.startswith("Complex data"):  # it shows all of them
         return f"Complex data not supported: {name} must hold real numbers."
     return None
@@ -416,8 +388,10 @@ def _explain_conversion_error(error: Exception, X: Any, name: str) -> str | None
 
 def _find_cells(X: Any, test: Callable[[Any], Any]) -> NDArray[np.integer]:
     """Return row and column of every cell that passes the test (m, 2), in order."""
+    if is_frame(X) and hasattr(X, "iloc"):  # with NaN for missing values
+        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
     if not sparse.issparse(X):
-        return np.argwhere(test(_as_numbers(X)))
+        return np.argwhere(test(np.asarray(X, dtype=np.float64)))
     cells = X.tocoo()
     passes = test(cells.data)
     places = np.column_stack([cells.row[passes], cells.col[passes]])
@@ -491,12 +465,12 @@ def supports_row_slicing(X: Any) -> bool:
 
 
 def iter_row_chunks(X: Any) -> Iterator[slice]:
-    """Yield slices of the rows of X that are small enough to copy; at least one."""
+    """Return slices of the rows of X that are small enough to copy; at least one."""
     n, d = X.shape
     per_row = d if not sparse.issparse(X) else -(-X.nnz // max(n, 1))
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(per_row, 1)))
-    for begin in range(0, max(n, 1), step):
-        yield slice(begin, begin + step)
+    chunks: Iterator[slice] = utils.gen_batches(max(n, 1), step)
+    return chunks
 
 
 @contextmanager
@@ -536,11 +510,10 @@ def check_sample_weight(
             f"shape {values.shape} and dtype {values.dtype}."
         )
     weights = as_floats(values, "`sample_weight`", "hold numbers").copy()
-    is_valid = np.isfinite(weights) & (weights >= 0)
-    if not is_valid.all():
-        wrong = weights[~is_valid][0]
+    wrong = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if len(wrong):
         raise ValueError(
-            f"`sample_weight` must be finite and not negative; got {wrong}."
+            f"`sample_weight` must be finite and not negative; got {wrong[0]}."
         )
     positive = weights[weights > 0]
     if len(positive) < 2:
@@ -591,10 +564,7 @@ def check_extent(X: Any) -> None:
     largest = max(float(X.max()), -float(X.min()))
     if largest > limit:
         raise ValueError(coordinate_message(limit, f"{largest:.1e}"))
-    if sparse.issparse(X):
-        extent = float((X.max(axis=0) - X.min(axis=0)).max())
-    else:
-        extent = float(np.ptp(X, axis=0).max())
+    extent = float((X.max(axis=0) - X.min(axis=0)).max())
     if 0 < extent < _MIN_EXTENT:
         raise ValueError(
             f"X must vary by {_MIN_EXTENT:.0e} at least, so that squared distances do "
@@ -613,11 +583,11 @@ def check_bandwidth(bandwidth: Any, n: int, name: str = "bandwidth") -> Array:
             f"{name} must be one number or an array of shape ({n},), one bandwidth per "
             f"point; got shape {values.shape}."
         )
-    wrong = ~((values >= _MIN_BANDWIDTH) & (values <= _MAX_BANDWIDTH))
-    if wrong.any():
+    wrong = values[~((values >= _MIN_BANDWIDTH) & (values <= _MAX_BANDWIDTH))]
+    if len(wrong):
         raise ValueError(
             f"{name} must be positive and finite (between {_MIN_BANDWIDTH:g} and "
-            f"{_MAX_BANDWIDTH:g}); got {float(values[wrong][0])!r}."
+            f"{_MAX_BANDWIDTH:g}); got {float(wrong[0])!r}."
         )
     return np.ascontiguousarray(values)
 
@@ -627,11 +597,11 @@ def check_simplex_point(values: ArrayLike, n: int, upper: float, name: str) -> A
     point = as_floats(values, name, "hold numbers")
     if point.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},); got shape {point.shape}.")
-    inside = (point >= 0) & (point <= upper * (1 + 1e-9))
-    if not inside.all():
+    outside = point[~((point >= 0) & (point <= upper * (1 + 1e-9)))]
+    if len(outside):
         raise ValueError(
             f"{name} must lie between 0 and the upper bound {upper:.6g}; got "
-            f"{float(point[~inside][0])!r}."
+            f"{float(outside[0])!r}."
         )
     if abs(point.sum() - 1.0) > 1e-6:
         raise ValueError(f"{name} must sum to 1; got the sum {point.sum():.9g}.")
@@ -642,22 +612,15 @@ def check_symmetric_matrix(matrix: Any, name: str) -> NDArray[Any]:
     """Return a finite, square and symmetric matrix as C-contiguous float32 or 64."""
     M: NDArray[Any] = check_points(matrix, name, ensure_all_finite=False)
     n = len(M)
-    if M.shape == (n, n):
-        # one compiled pass for what nearly always holds
-        largest, difference = asymmetry(M, resolve_n_threads(None))
-        if difference <= _symmetry_tolerance(M.dtype, largest) < np.inf:
-            return M
-    M = check_points(matrix, name)
     if M.shape != (n, n):
         raise ValueError(f"{name} must be a square matrix; got shape {M.shape}.")
-    tolerance = _symmetry_tolerance(M.dtype, max(float(M.max()), -float(M.min())))
-    # tiles: two of them fit a cache, and no second n x n array is made
-    for i, j in combinations_with_replacement(range(0, n, _TILE), 2):
-        rows, columns = slice(i, i + _TILE), slice(j, j + _TILE)
-        differences = np.abs(M[rows, columns] - M[columns, rows].T)
-        if differences.max() > tolerance:
-            worst = np.unravel_index(np.argmax(differences), differences.shape)
-            raise _asymmetry_error(M, i + int(worst[0]), j + int(worst[1]), name)
+    # one compiled pass for what nearly always holds
+    largest, difference = asymmetry(M, resolve_n_threads(None))
+    tolerance = _symmetry_tolerance(M.dtype, largest)
+    if not difference <= tolerance < np.inf:
+        check_points(matrix, name)  # names a cell that is not finite
+        i = int(np.argmax([np.abs(M[i] - M[:, i]).max() for i in range(n)]))
+        raise _asymmetry_error(M, i, int(np.argmax(np.abs(M[i] - M[:, i]))), name)
     return M
 
 
@@ -665,10 +628,8 @@ def check_symmetric_sparse(matrix: Any, name: str) -> sparse.csr_array:
     """Return a sparse matrix as a new float64 CSR array with sorted, unique columns."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{name} must be a square matrix; got shape {matrix.shape}.")
-    if matrix.shape[0] == 0:
-        raise ValueError(
-            f"{name} must have at least one row; got shape {matrix.shape}."
-        )
+    if not matrix.shape[0]:
+        raise ValueError(f"{name} must have at least one row; got shape (0, 0).")
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers; got dtype {matrix.dtype}.")
     dtype = matrix.dtype if matrix.dtype.kind == "f" else np.dtype(np.float64)
@@ -767,12 +728,12 @@ def is_frame(X: Any) -> bool:
 
 def check_columns(X: Any, name: str) -> None:
     """Refuse a frame with a column of anything but numbers or truth values."""
-    if hasattr(X, "collect") and not is_frame(X):
-        raise ValueError(
-            f"{name} must hold data; got a {type(X).__name__} that is not computed. "
-            f"Expected {name}.collect()."
-        )
     if not is_frame(X):
+        if hasattr(X, "collect"):
+            raise ValueError(
+                f"{name} must hold data; got a {type(X).__name__} that is not "
+                f"computed. Expected {name}.collect()."
+            )
         return
     first: dict[object, int] = {}
     for j, column in enumerate(X.columns):
@@ -786,34 +747,17 @@ def check_columns(X: Any, name: str) -> None:
         if kind == "numbers":
             continue
         cells = column_cells(X, j)
-        if kind in ("text", "objects"):
+        if kind in ("text", "objects"):  # objects may well be numbers
             invalid = (i for i, cell in enumerate(cells) if not _is_number(cell))
-            row = next(invalid, -1)
-            if row < 0:  # objects may well be numbers
+            if (row := next(invalid, -1)) < 0:
                 continue
         if kind == "objects":
             kind = "text" if isinstance(cells[row], str) else "no numbers"
-        cell = f" ({cells[row]!r} at row {row})" if row < X.shape[0] else ""
+        cell = f" ({cells[row]!r} at row {row})" if cells else ""
         raise ValueError(
             f"{name} must hold numbers only; got {kind} in column "
             f"{X.columns[j]!r}{cell}. {_COLUMN_HINTS[kind]}"
         )
-
-
-def _as_numbers(X: Any) -> Array:
-    """Return X as float64, with NaN for missing values."""
-    if is_frame(X) and hasattr(X, "iloc"):
-        X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(X, dtype=np.float64)
-
-
-def frame_index(X: Any) -> Any:
-    """Return the index of a pandas frame; None if it only counts the rows."""
-    if not (is_frame(X) and hasattr(X, "iloc")):
-        return None
-    index = X.index
-    is_range = type(index).__name__ == "RangeIndex"
-    return None if is_range and (index.start, index.step) == (0, 1) else index
 
 
 def column_name(X: Any, j: int) -> str:

@@ -39,7 +39,6 @@ comparisons.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -50,6 +49,7 @@ from scipy import sparse, special
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import expit, logsumexp, softmax, xlog1py, xlogy
+from sklearn.utils import gen_batches
 
 from cdsk import _kernel
 from cdsk._neighbors import NeighborIndex, Neighbors, PrecomputedNeighbors, entry_rows
@@ -95,10 +95,8 @@ def check_coordinates(X: Any, bandwidth: float) -> None:
     ``bandwidth`` is the smallest one.
     """
     largest = _MAX_DISTANCE * min(float(bandwidth), 1.0) / np.sqrt(X.shape[1])
-    if sparse.issparse(X):
-        size = abs(X).max(axis=1).toarray().ravel().astype(np.float64)
-    else:
-        size = np.abs(X).max(axis=1, initial=0.0)
+    size = abs(X).max(axis=1)
+    size = size.toarray().ravel() if sparse.issparse(X) else size
     if (size > largest).any():
         row = int(np.argmax(size > largest))
         raise ValueError(
@@ -106,12 +104,6 @@ def check_coordinates(X: Any, bandwidth: float) -> None:
             "squared distances in units of the bandwidth do not overflow; got "
             f"{float(size[row]):.1e} at row {row}."
         )
-
-
-def _iter_row_chunks(n: int, n_columns: int) -> Iterator[slice]:
-    """Yield slices of n rows with ``_CHUNK_VALUES`` kernel values each."""
-    step = max(1, _CHUNK_VALUES // n_columns)
-    return (slice(i, i + step) for i in range(0, n, step))
 
 
 def _divide_or_zero(sums: Array, totals: Array) -> Array:
@@ -136,28 +128,24 @@ class GaussianVotes(Votes):
         n_clusters: int,
         n_threads: int = 1,
     ) -> None:
-        self.bandwidth = bandwidth
-        self.factor = factor
+        self.bandwidth, self.factor, self.n_clusters = bandwidth, factor, n_clusters
         # local bandwidths of new points need all training points
         self.neighbors = None if factor is None else Neighbors(X, n_threads=n_threads)
-        self.n_clusters = n_clusters
         # the support, sorted by cluster
         support = np.flatnonzero(weights > 0)
         support = support[np.argsort(labels[support], kind="stable")]
-        self.support = support
-        self.points = X[support]
+        self.support, self.points, self.weights = support, X[support], weights[support]
         self.bandwidths = np.broadcast_to(bandwidth, len(X))[support]
-        self.weights = weights[support]
         self.offsets = np.searchsorted(labels[support], np.arange(n_clusters + 1))
 
     def log_votes(self, X: NDArray[Any], n_threads: int) -> Array:
-        check_coordinates(X, self.bandwidths.min())
+        bandwidths = self._new_bandwidths(X, n_threads)
         votes = np.empty((len(X), self.n_clusters))
         new, points = as_common_dtype(X, self.points)
         _kernel.gaussian_log_votes(
             new,
             points,
-            self._new_bandwidths(X, n_threads),
+            bandwidths,
             self.bandwidths,
             self.weights,
             self.offsets,
@@ -167,19 +155,18 @@ class GaussianVotes(Votes):
         return votes
 
     def average(self, X: NDArray[Any], values: Array, n_threads: int) -> Array:
-        check_coordinates(X, self.bandwidths.min())
         bandwidth = self._new_bandwidths(X, n_threads)[:, np.newaxis]
         values = np.ascontiguousarray(values[self.support].T)
         means = np.empty((len(X), len(values)))
-        for rows in _iter_row_chunks(len(X), len(self.support)):
+        for rows in gen_batches(len(X), max(1, _CHUNK_VALUES // len(self.support))):
             squares = cdist(X[rows], self.points, "sqeuclidean")
             exponents = squares / (-2.0 * bandwidth[rows] * self.bandwidths)
             exponents += np.log(self.weights)
-            shares = softmax(exponents, axis=1)
-            means[rows] = inner(shares, values, n_threads)
+            means[rows] = inner(softmax(exponents, axis=1), values, n_threads)
         return means
 
     def _new_bandwidths(self, X: NDArray[Any], n_threads: int) -> Array:
+        check_coordinates(X, self.bandwidths.min())
         if self.neighbors is None or self.factor is None:
             return np.full(len(X), self.bandwidth)
         return self.factor * self.neighbors.local_scales(X, n_threads)
@@ -194,99 +181,62 @@ class NeighborVotes(Votes):
     """Votes under a Gaussian kernel truncated to neighbors.
 
     The k nearest points of the support vote, so that every point has a vote, however
-    far from the others it is. ``factor`` is as in ``GaussianVotes``.
+    far from the others it is; of a given graph, those neighbors that are in the
+    support. ``factor`` is as in ``GaussianVotes``.
     """
 
     def __init__(
         self,
-        neighbors: Neighbors,
+        neighbors: Neighbors | PrecomputedNeighbors,
         labels: Labels,
         weights: Array,
         bandwidth: float | Array,
         factor: float | None,
         n_clusters: int,
     ) -> None:
-        support = self.support = np.flatnonzero(weights)
-        self.neighbors = neighbors
-        self.factor = factor
-        self.n_clusters = n_clusters
-        self.index = NeighborIndex(neighbors.X[support])
-        self.labels = labels[support]
-        self.log_weights = np.log(weights[support])
-        self.bandwidth = np.broadcast_to(bandwidth, len(weights))[support]
-
-    def log_votes(self, X: NDArray[Any], n_threads: int) -> Array:
-        indices, weights, peak = self._neighbor_votes(X, n_threads)
-        votes = np.zeros((len(weights), self.n_clusters))
-        rows = np.arange(len(weights))[:, np.newaxis]
-        np.add.at(votes, (rows, self.labels[indices]), weights)
+        self.neighbors: Any = neighbors
+        self.factor, self.n_clusters = factor, n_clusters
+        self.index: NeighborIndex | None = None
+        self.support = np.arange(len(weights))
+        if isinstance(neighbors, Neighbors):
+            self.support = np.flatnonzero(weights)
+            self.index = NeighborIndex(neighbors.X[self.support])
+        self.labels = labels[self.support]
         with np.errstate(divide="ignore"):
-            return np.log(votes) + peak
-
-    def average(self, X: NDArray[Any], values: Array, n_threads: int) -> Array:
-        indices, weights, _ = self._neighbor_votes(X, n_threads)
-        weights /= weights.sum(axis=1, keepdims=True)
-        means = np.zeros((len(weights), values.shape[1]))
-        for neighbor, weight in zip(indices.T, weights.T, strict=True):
-            means += weight[:, np.newaxis] * values[self.support[neighbor]]
-        return means
-
-    def _neighbor_votes(
-        self, X: NDArray[Any], n_threads: int
-    ) -> tuple[NDArray[np.int32], Array, Array]:
-        """Return indices in the support, votes (m, k) over exp(peak), peak (m, 1)."""
-        check_coordinates(X, self.bandwidth.min())
-        k = min(self.neighbors.k, len(self.labels))
-        bandwidth = np.full(X.shape[0], self.bandwidth[0])
-        if self.factor is not None:
-            bandwidth = self.factor * self.neighbors.local_scales(X, n_threads)
-        distances, indices = self.index.kneighbors(X, k, n_threads=n_threads)
-        exponents = self.log_weights[indices] - distances**2 / (
-            2.0 * bandwidth[:, np.newaxis] * self.bandwidth[indices]
-        )
-        peak = exponents.max(axis=1, keepdims=True)
-        return indices, np.exp(exponents - peak), peak
-
-
-class GraphVotes(Votes):
-    """Votes under a Gaussian kernel truncated to the neighbors in a given graph.
-
-    Those neighbors vote that are in the support. ``factor`` is as in ``GaussianVotes``.
-    """
-
-    def __init__(
-        self,
-        neighbors: PrecomputedNeighbors,
-        labels: Labels,
-        weights: Array,
-        bandwidth: float | Array,
-        factor: float | None,
-        n_clusters: int,
-    ) -> None:
-        self.neighbors = neighbors
-        self.labels = labels
-        self.factor = factor
-        self.n_clusters = n_clusters
-        with np.errstate(divide="ignore"):
-            self.log_weights = np.log(weights)
-        self.bandwidth = np.broadcast_to(bandwidth, len(weights))
+            self.log_weights = np.log(weights[self.support])
+        self.bandwidth = np.broadcast_to(bandwidth, len(weights))[self.support]
 
     def log_votes(self, X: Any, n_threads: int) -> Array:
-        votes, peak = self._neighbor_votes(X)
-        members = self.labels[:, np.newaxis] == np.arange(self.n_clusters)
+        votes, peak = self._neighbor_votes(X, n_threads)
+        shape = len(peak), self.n_clusters
+        places = entry_rows(votes) * self.n_clusters + self.labels[votes.indices]
+        sums = np.bincount(places, votes.data, math.prod(shape)).reshape(shape)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(votes @ members.astype(np.float64)) + peak)
+            return np.asarray(np.log(sums) + peak)
 
     def average(self, X: Any, values: Array, n_threads: int) -> Array:
-        votes, _ = self._neighbor_votes(X)
-        return _divide_or_zero(votes @ values, votes.sum(axis=1))
+        votes, _ = self._neighbor_votes(X, n_threads)
+        if self.index is None:
+            return _divide_or_zero(votes @ values, votes.sum(axis=1))
+        shares = votes.data.reshape(votes.shape[0], -1)  # k votes for every point
+        shares /= shares.sum(axis=1, keepdims=True)
+        return np.asarray(votes @ values[self.support])
 
-    def _neighbor_votes(self, X: Any) -> tuple[sparse.csr_array, Array]:
+    def _neighbor_votes(self, X: Any, n_threads: int) -> tuple[sparse.csr_array, Array]:
         """Return votes (m, n), those of a row over exp(peak), and peak (m, 1)."""
-        graph = self.neighbors.kneighbors_graph(X)
+        if self.index is None:
+            graph = new = self.neighbors.kneighbors_graph(X)
+        else:
+            check_coordinates(X, self.bandwidth.min())
+            new, n = X, len(self.labels)
+            k = min(self.neighbors.k, n)
+            distances, indices = self.index.kneighbors(X, k, n_threads=n_threads)
+            starts = np.arange(0, indices.size + 1, k)
+            found = distances.ravel(), indices.ravel(), starts
+            graph = sparse.csr_array(found, shape=(len(indices), n))
         bandwidth = np.full(graph.shape[0], self.bandwidth[0])
         if self.factor is not None:
-            bandwidth = self.factor * self.neighbors.local_scales(graph)
+            bandwidth = self.factor * self.neighbors.local_scales(new, n_threads)
         row = entry_rows(graph)
         exponents = self.log_weights[graph.indices] - graph.data**2 / (
             2.0 * bandwidth[row] * self.bandwidth[graph.indices]
@@ -332,34 +282,29 @@ class KernelVotes(Votes):
 
         The products are (m, q), the exponents (m, 1).
         """
-        if sparse.issparse(X):
-            return self._chunk_products(X, columns, n_threads)
-        chunks = [
-            self._chunk_products(X[rows], columns, n_threads)
-            for rows in _iter_row_chunks(len(X), len(self.support))
-        ]
-        sums, exponents = zip(*chunks, strict=True)
-        return np.concatenate(sums), np.concatenate(exponents)
-
-    def _chunk_products(
-        self, X: Any, columns: Array, n_threads: int
-    ) -> tuple[Array, NDArray[np.intc]]:
-        if self.kernel is None:
-            values = X[:, self.support]
-        else:
-            values = self.kernel(X, self.points)
-        check_kernel_values(values, "The kernel")
-        # powers of 2 are exact and keep the digits of values whose unit is extreme
-        if sparse.issparse(values):
-            values = sparse.csr_array(values, dtype=np.float64)
-            _, exponents = np.frexp(values.max(axis=1).toarray())
-            scaled = np.ldexp(values.data, -exponents[entry_rows(values)])
-            parts = scaled, values.indices, values.indptr
-            sums = sparse.csr_array(parts, shape=values.shape) @ columns.T
-            return sums, exponents[:, np.newaxis]
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        _, exponents = np.frexp(values.max(axis=1, keepdims=True))
-        return inner(np.ldexp(values, -exponents), columns, n_threads), exponents
+        m, step = X.shape[0], max(1, _CHUNK_VALUES // len(self.support))
+        products = np.empty((m, len(columns)))
+        exponents = np.empty((m, 1), dtype=np.intc)
+        for rows in gen_batches(m, step):
+            values = X[rows]
+            if self.kernel is None:
+                values = values[:, self.support]
+            else:
+                values = self.kernel(values, self.points)
+            check_kernel_values(values, "The kernel")
+            # powers of 2 are exact and keep the digits of values whose unit is extreme
+            if sparse.issparse(values):
+                values = sparse.csr_array(values, dtype=np.float64)
+                _, exponent = np.frexp(values.max(axis=1).toarray())
+                values.data = np.ldexp(values.data, -exponent[entry_rows(values)])
+                products[rows] = values @ columns.T
+            else:
+                values = np.ascontiguousarray(values, dtype=np.float64)
+                _, exponent = np.frexp(values.max(axis=1))
+                values = np.ldexp(values, -exponent[:, np.newaxis])
+                products[rows] = inner(values, columns, n_threads)
+            exponents[rows, 0] = exponent
+        return products, exponents
 
 
 # Margins and typicality.
@@ -402,8 +347,12 @@ def compute_margins(
     votes = votes.copy()
     votes[labels, points] = 0.0
     margins = (own - votes.max(axis=0)) / np.where(total > 0, total, 1.0)
+    if multiplicity is None:
+        unit = float(np.median(total))
+    else:
+        unit = weighted_median(total, multiplicity)
     # more than half of the points may have no votes
-    unit = weighted_median(total, multiplicity) or float(total.max()) or 1.0
+    unit = unit or float(total.max()) or 1.0
     return margins, total / unit, unit
 
 
@@ -416,10 +365,8 @@ def compute_new_margins(log_votes: Array, log_unit: float) -> tuple[Array, Array
     return margins, np.exp(total - log_unit)
 
 
-def weighted_median(values: Array, multiplicity: Array | None = None) -> float:
+def weighted_median(values: Array, multiplicity: Array) -> float:
     """Return the median of values that are repeated ``multiplicity`` times."""
-    if multiplicity is None:
-        return float(np.median(values))
     order = np.argsort(values)
     order = order[multiplicity[order] > 0]
     cumulative = np.cumsum(multiplicity[order])
@@ -441,7 +388,7 @@ class Calibration:
     exponent : float
         Exponent of the votes.
     error : float
-        Share of the points of which votes say nothing.
+        Fraction of uninformative votes.
     """
 
     exponent: float
@@ -557,8 +504,7 @@ class NoiseRule:
 
     def is_noise(self) -> NDArray[np.bool_]:
         """Return whether the training points are noise (n,)."""
-        log_distances = _log(self._neighbors.scales)
-        return log_distances > self._log_thresholds[self._labels]
+        return _log(self._neighbors.scales) > self._log_thresholds[self._labels]
 
     def predict(self, X: Any, n_threads: int) -> NDArray[np.bool_]:
         """Return whether new points are noise (m,).
@@ -566,7 +512,7 @@ class NoiseRule:
         The threshold is that of the nearest training point, so that training points are
         noise as in the fit, whatever the votes for them.
         """
-        _, nearest = self._neighbors.index.kneighbors(X, 1, n_threads=n_threads)
+        _, nearest = self._neighbors.kneighbors(X, 1, n_threads=n_threads)
         log_distances = _log(self._neighbors.local_scales(X, n_threads))
         return log_distances > self._log_thresholds[self._labels[nearest[:, 0]]]
 
@@ -610,23 +556,18 @@ def _thresholds(
     thresholds = np.array([_quantile(*cluster, 0.5) for cluster in clusters])
     counts: list[int] = []
     while True:
-        previous = counts
-        counts = [
-            int(np.searchsorted(ordered, threshold, side="right"))
-            for (ordered, _), threshold in zip(clusters, thresholds, strict=True)
-        ]
+        previous, counts, quantiles, masses = counts, [], [], []
+        for (ordered, cumulative), threshold in zip(clusters, thresholds, strict=True):
+            count = int(np.searchsorted(ordered, threshold, side="right"))
+            below = ordered[:count], cumulative[:count]
+            quantiles.append([_quantile(*below, share) for share in (_LOW, _MID)])
+            masses.append(cumulative[count - 1])
+            counts.append(count)
         if counts == previous:
             return thresholds
-        below = [
-            (ordered[:count], cumulative[:count])
-            for (ordered, cumulative), count in zip(clusters, counts, strict=True)
-        ]
-        low, mid = (
-            np.array([_quantile(*cluster, share) for cluster in below])
-            for share in (_LOW, _MID)
-        )
+        low, mid = np.transpose(quantiles)
         # a few points do not determine a spread: it is at least the mean of all
-        mean = np.average(mid - low, weights=[c[-1] for _, c in below])
+        mean = np.average(mid - low, weights=masses)
         spread = np.maximum(mid - low, max(mean, min_spread))
         small = np.square(k / np.array(counts))
         spread *= 1.0 + _SPREAD_MARGIN / math.sqrt(sum(counts)) + small

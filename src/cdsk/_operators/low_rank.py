@@ -137,9 +137,9 @@ class LowRankKernel(Kernel):
             warn(
                 f"The kernel of {self.n} points is not of low rank: {len(self.F)} "
                 f"components miss {factor.relative_error:.1%} of the trace of the "
-                f"centered kernel, expected at most {TRACE_TOLERANCE:.1%}. Rounds are "
-                "slow and labels may differ from those of the kernel itself. Increase "
-                f"`bandwidth`, set `rank` above {len(self.F)}, or use "
+                f"centered kernel, expected at most {TRACE_TOLERANCE:.1%}. Iterations "
+                "are slow and labels may differ from those of the kernel itself. "
+                f"Increase `bandwidth`, set `rank` above {len(self.F)}, or use "
                 f"approximation=None, whose matrix needs {n_bytes / 1e9:.2g} GB."
             )
         if multiplicity is not None:

@@ -35,7 +35,6 @@ from cdsk._validation import (
     check_number,
     check_parameters,
     check_random_state,
-    check_representation,
 )
 from cdsk.blocks._gram import Gram, check_n_rows
 from cdsk.blocks._landmark_kernels import (
@@ -224,10 +223,10 @@ class LandmarkEstimator(
                     f"{value}."
                 )
         check_choice(self.landmarks, "landmarks", LANDMARK_METHODS)
-        check_representation(self.representation, self.n_components)
         landmark_model = CDSK(
             self.n_clusters,
-            representation="raw",
+            representation=self.representation,
+            n_components=self.n_components,
             lam=self.lam,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -239,7 +238,7 @@ class LandmarkEstimator(
             verbose=self.verbose,
         )
         check_parameters(landmark_model)
-        return landmark_model
+        return landmark_model.set_params(representation="raw", n_components=None)
 
     def _fit(self, passes, landmark_model, progress):
         rng = check_random_state(self.random_state)

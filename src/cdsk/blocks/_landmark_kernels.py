@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from cdsk._neighbors import pack_sparse, unpack_sparse
+from cdsk._neighbors import SparseState
 from cdsk._operators.sparse import NeighborGraph, SparseKernel
 from cdsk.blocks._landmarks import FIXED_POINT_ONE, Landmarks
 
@@ -55,7 +55,7 @@ class LandmarkKernel(SparseKernel):
 
 
 @dataclass(frozen=True)
-class LandmarkGraph:
+class LandmarkGraph(SparseState):
     """Candidate kernel of the landmarks: their Z'Z at one bandwidth factor."""
 
     landmarks: Landmarks
@@ -75,12 +75,6 @@ class LandmarkGraph:
     @property
     def bandwidth(self):
         return self.factor * self.landmarks.neighbors.scales
-
-    def __getstate__(self):
-        return pack_sparse(self.__dict__)
-
-    def __setstate__(self, state):
-        self.__dict__.update(unpack_sparse(state))
 
     def kernel(self):
         return LandmarkKernel(self.gram, self.counts, self.landmarks, self.n_threads)

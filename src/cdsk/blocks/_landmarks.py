@@ -154,7 +154,7 @@ class Landmarks:
         X = np.asarray(X, dtype=np.float64)
         check_coordinates(X, self.neighbors.scales.min())
         k = min(max(self.n_nearest, SCALE_NEIGHBOR), len(self))
-        distances, indices = self.neighbors.index.kneighbors(X, k)
+        distances, indices = self.neighbors.kneighbors(X, k)
         return indices, distances
 
     def weights(self, indices, distances, factor):

@@ -35,7 +35,6 @@ TRUSTED = (
     "cdsk._pairwise.PairwiseKernel",
     "cdsk._operators.sparse.NeighborGraph",
     "cdsk._voting.GaussianVotes",
-    "cdsk._voting.GraphVotes",
     "cdsk._voting.KernelVotes",
     "cdsk._voting.NeighborVotes",
     "cdsk._preprocessing.Points",

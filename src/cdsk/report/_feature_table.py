@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cdsk._validation import column_cells, frame_index, is_frame, is_missing
+from cdsk._validation import column_cells, is_frame, is_missing
 
 # If there are more features, those with the largest differences between clusters.
 MAX_FEATURES = 12
@@ -38,7 +38,7 @@ class FeatureTable:
         self.feature_names: list[str] = []
         self.n_columns = 0
         if row_names is None and X is not None:
-            row_names = frame_index(X)
+            row_names = _frame_index(X)
         self.row_names = _check_names(row_names, n_rows, "row_names", "rows")
         if X is not None:
             self._X = _check_table(X, n_rows)
@@ -115,6 +115,15 @@ def to_json_value(value):
     if isinstance(value, Real):
         return float(value) if math.isfinite(value) else None
     return str(value)
+
+
+def _frame_index(X):
+    """Return the index of a pandas frame; None if it only counts the rows."""
+    if not (is_frame(X) and hasattr(X, "iloc")):
+        return None
+    index = X.index
+    is_range = type(index).__name__ == "RangeIndex"
+    return None if is_range and (index.start, index.step) == (0, 1) else index
 
 
 def _check_table(X, n_rows):
