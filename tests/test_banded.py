@@ -44,7 +44,7 @@ def test_an_indefinite_matrix_is_an_error(rng):
         BandedOrdering(off).factorize(-diagonal, off.data)
 
 
-def test_cost_is_judged_before(rng, monkeypatch):
+def test_cost_is_estimated_before_a_factorization(rng, monkeypatch):
     order = BandedOrdering(laplacian(rng, 40, 0.3)[0])
     assert order.is_cheap
     with monkeypatch.context() as patch:

@@ -124,7 +124,7 @@ def test_too_few_blocks_warn_with_figures(rng, monkeypatch):
         weights_problem.solve(np.full(400, 1 / 400), 1e-6)
 
 
-def test_ctrl_c_is_heard_within_a_block(rng, check_interruptible):
+def test_interrupt_within_a_block(rng, check_interruptible):
     Q, p = quadratic(rng, 1000, 200)
     check_interruptible(
         lambda: solve(Q, p, np.full(1000, 1 / 1000), 1 / 350, 1e-12, 1000)

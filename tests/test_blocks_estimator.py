@@ -210,6 +210,15 @@ def test_report_and_plot_of_landmarks(fitted):
     assert (inner.predict(fitted.landmarks_) == inner.labels_).mean() > 0.9
 
 
+def test_landmark_model_remembers_its_parameters(blobs):
+    X = blobs[0] if isinstance(blobs, tuple) else blobs
+    model = BlockCDSK(5, n_landmarks=50, random_state=7).fit(X)
+    inner = model.landmark_model_
+    assert inner.params_["random_state"] == inner.random_state == 7
+    assert inner.get_params() == inner.params_
+    assert model.random_state == 7
+
+
 def test_feature_names_of_transform(blobs, fitted):
     names = [f"blockcdsk{i}" for i in range(5)]
     assert fitted.get_feature_names_out().tolist() == names

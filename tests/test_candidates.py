@@ -222,7 +222,7 @@ def test_psd_of_a_truncated_kernel_is_respected(rng):
     assert (as_it_is._make_kernel().diagonal == 1).all()
 
 
-def test_what_makes_a_kernel_larger_is_told_in_its_own_words(X):
+def test_warning_says_how_to_increase_the_kernel(X):
     K = cdsk.gaussian_gram(X, 1.0)
     remedies = {
         "Increase `bandwidth`": rbf(X, 1.0),

@@ -174,7 +174,7 @@ def test_block_method_gives_up_where_the_pace_is_too_slow(rng, crowd):
 
 
 @pytest.mark.parametrize("solver", ["eigsh", "block_lanczos"])
-def test_unresolved_steps_are_bounded_and_told(monkeypatch, solver):
+def test_unresolved_steps_are_bounded_and_reported(monkeypatch, solver):
     # thousands of products would be needed: a long chain of points
     monkeypatch.setattr("cdsk._multilevel.MAX_OPERATIONS", 0)
     monkeypatch.setattr(eigen, "MAX_PRODUCTS", 300)

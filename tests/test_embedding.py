@@ -103,7 +103,7 @@ def test_small_components_and_isolated_points_follow_their_neighbor():
     np.testing.assert_allclose(G[82, 0], 0, atol=1e-12)
 
 
-def test_components_of_negligible_degree_are_stray():
+def test_components_of_negligible_degree_are_unconnected():
     # the first pair has similarity 1e-304: too little to work with, yet not zero
     X = np.array([[0.0], [37.4], [1e4], [1e4 + 1], [2e4], [2e4 + 1]])
     _, similarity = similarity_of(X, 1.0)
@@ -144,7 +144,7 @@ def fringe_of(kernel, n_clusters):
     return np.flatnonzero(embedding.component < 0)
 
 
-def test_a_few_outliers_of_many_points_are_stray(default_kernels):
+def test_a_few_outliers_of_many_points_are_unconnected(default_kernels):
     rng = np.random.RandomState(0)
     near, far = rng.normal(size=(3000, 2)), rng.normal([30.0, 0.0], 0.5, size=(3, 2))
     kernel = default_kernels(np.vstack([near, far]))[0]

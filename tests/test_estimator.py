@@ -168,7 +168,7 @@ def test_unfinished_alternation_warns_with_figures(blobs):
         CDSK(3, max_iter=1, tol=1e-9, random_state=0).fit(blobs)
 
 
-def test_stray_points_are_counted_and_labeled(blobs):
+def test_unconnected_points_are_counted_and_labeled(blobs):
     X = np.concatenate([blobs, [[1e6, 0, 0, 0]]])
     with pytest.warns(UserWarning, match="1 of 151 points have no similarity"):
         model = CDSK(3, bandwidth=2.0, random_state=0).fit(X)
@@ -312,7 +312,7 @@ def test_identical_points_are_never_split(rng, n_clusters, parameters):
     assert (model.predict(points[copies]) == model.labels_).all()
 
 
-def test_a_kernel_that_separates_fewer_groups_than_clusters_is_told():
+def test_fewer_connected_groups_than_clusters_warn():
     K = np.eye(10)
     K[0, 1] = K[1, 0] = 1.0
     with (

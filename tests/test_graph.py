@@ -327,7 +327,7 @@ def test_votes_of_sparse_rows_are_those_of_dense_ones(rng, blobs, scale):
     assert (model.predict(K) == model.labels_).mean() > 0.95
 
 
-def test_points_without_similarity_are_told_and_labeled(blobs):
+def test_points_without_similarity_warn_and_are_labeled(blobs):
     K = similarities(blobs)
     K[:2], K[:, :2] = 0.0, 0.0
     alone = fitted(sparse.csr_array(K[2:, 2:]))

@@ -143,7 +143,7 @@ def test_rounding_of_the_embedding_changes_no_label(rng, method):
 
 
 @pytest.mark.parametrize("method", ["cluster_qr", "discretize"])
-def test_masses_are_repetitions(rng, method):
+def test_multiplicity_equals_repetition(rng, method):
     embedding, _ = embedded(rng, noise=0.5)
     times = rng.integers(1, 5, size=100) ** 3
     how = {"n_init": 1, "random_state": 0}

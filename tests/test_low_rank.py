@@ -369,12 +369,12 @@ def test_submatrix_sums_over_all_chunks_of_components(rng, monkeypatch):
     assert (block == block.T).all()
 
 
-def test_ctrl_c_is_heard(rng, check_interruptible):
+def test_interrupt(rng, check_interruptible):
     X = rng.normal(size=(2000, 20))
     check_interruptible(lambda: kernel_of(X, 2.0, 100), interval=5e6)
 
 
-def test_ctrl_c_is_heard_in_the_weight_step(rng, check_interruptible):
+def test_interrupt_in_the_weight_step(rng, check_interruptible):
     # narrow: many blocks, most points of which stay between the bounds
     kernel = kernel_of(rng.normal(size=(500, 20)), 2.0, 100)
     vectors = rng.normal(size=(3, 500))

@@ -93,7 +93,7 @@ def test_agreement_is_that_of_neighboring_scales():
     assert _scale_agreement(partitions) == pytest.approx([1.0, (-0.5 + 1.0) / 2])
 
 
-def test_agreement_counts_pairs_of_points_by_their_masses(rng):
+def test_agreement_counts_pairs_by_multiplicity(rng):
     first, second = rng.integers(0, 3, size=(2, 9))
     times = rng.integers(1, 5, size=9)
     together = np.triu(np.multiply.outer(times, times), 1)  # of every two points
@@ -283,11 +283,12 @@ X = np.arange(40.0).reshape(20, 2)
         (np.where(X == 7, np.nan, X), [2], "X contains NaN"),
         (X[:2], [2], "2 sample"),
         (X[:, 0], [2], "2D array"),
-        (np.ones((20, 2)), [2], "X must hold different points; got 20 equal ones"),
+        (np.ones((20, 2)), [2], "at least 3 distinct points; got 1 in 20 rows"),
+        (np.repeat(np.eye(2), 9, axis=0), None, "3 distinct points; got 2 in 18 rows"),
         ([["a", "b"]] * 9, [2], "X must hold numbers only; got 'a' at row 0"),
     ],
 )
-def test_bad_input_is_refused_in_words(data, candidates, message):
+def test_bad_input_raises(data, candidates, message):
     with pytest.raises(ValueError, match=message):
         suggest_n_clusters(data, candidates)
 

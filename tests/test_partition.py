@@ -138,7 +138,7 @@ def test_partitions_that_cut_off_outliers_lose_against_balanced_ones():
     assert chosen(cut_off + balanced).chosen >= 3
 
 
-def test_one_stray_partition_among_many_loses():
+def test_one_deviating_partition_among_many_loses():
     partitions = [np.arange(N) % 3] + [noisy(THIRDS, 4, seed) for seed in range(5)]
     assert chosen(partitions).chosen != 0
 

@@ -34,6 +34,14 @@ def test_points_are_rows_in_another_order(dtype):
     np.testing.assert_array_equal(points.X[points.inverse], X)
 
 
+@pytest.mark.parametrize("make", [unique_rows, Points.from_rows_as_they_are])
+def test_more_rows_than_int32_can_index_raise(make):
+    # an array that claims 2**31 rows and has no memory for them
+    X = np.lib.stride_tricks.as_strided(np.zeros(1), (2**31, 1), (8, 8))
+    with pytest.raises(ValueError, match=r"fewer than 2\*\*31 rows; got 2,147,483,648"):
+        make(X)
+
+
 def test_neighbors_come_near_each_other():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     points = in_order(X)
@@ -171,7 +179,7 @@ def test_equal_rows_have_equal_labels(repeated):
 
 @pytest.mark.parametrize("noise", [None, 0.01])
 @pytest.mark.parametrize("how", [{}, {"bandwidth": 1.0}, {"kernel": "laplacian"}])
-def test_rows_without_a_weight_are_judged_as_new_points(repeated, how, noise):
+def test_zero_weight_rows_are_predicted_as_new_points(repeated, how, noise):
     X, times = repeated[0].copy(), repeated[1]
     none = times == 0
     far = np.flatnonzero(none)[0]
@@ -244,7 +252,7 @@ def test_the_similarity_of_rows_has_the_eigenvectors_of_the_embedding(repeated):
         {"kernel": "laplacian", "bandwidth": 1.0},
     ],
 )
-def test_kernels_of_masses(options):
+def test_kernels_with_multiplicity(options):
     rng = np.random.default_rng(0)
     X, multiplicity = rng.normal(size=(80, 2)), rng.uniform(1.0, 5.0, size=80)
     plain = candidates_of(X, **options)[0].kernel()
@@ -312,7 +320,7 @@ def test_heaps_of_copies_are_loops_of_a_graph(solver):
     np.testing.assert_allclose(step.eigenvalues, expected, atol=1e-8)
 
 
-def test_margins_of_masses_are_those_of_copies():
+def test_margins_with_multiplicity_equal_those_of_copies():
     rng = np.random.default_rng(0)
     X, times = rng.normal(size=(40, 2)), rng.choice([1, 1, 1, 2, 4], size=40)
     rows = np.repeat(np.arange(40), times)
@@ -328,7 +336,7 @@ def test_margins_of_masses_are_those_of_copies():
     np.testing.assert_allclose(found[1][rows], expected[1], rtol=1e-12)
 
 
-def test_votes_of_partitions_count_masses():
+def test_votes_of_partitions_count_multiplicity():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 3, size=(2, 50))
     multiplicity = np.ones(50)
@@ -392,7 +400,7 @@ def test_one_light_row_changes_little(light):
     assert adjusted_rand_score(plain.labels_[others], model.labels_[others]) > 0.95
 
 
-def test_masses_leave_the_steps_of_the_weight_step_quick():
+def test_multiplicity_adds_few_steps_to_the_weight_step():
     """A constant diagonal: the partner of a pair is found without a search."""
     X = np.random.default_rng(0).integers(0, 12, size=(3000, 3)).astype(float)
     points = Points.from_distinct_rows(X)

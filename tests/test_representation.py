@@ -562,7 +562,7 @@ def test_room_for_copies_is_asked_before_they_are_made(rng, view, monkeypatch):
 
 
 @pytest.mark.parametrize("view", ["yes", "", True, 3, None, ["raw"]])
-def test_bad_views_are_refused_in_words(rng, view):
+def test_bad_views_raise(rng, view):
     X = rng.normal(size=(30, 3))
     for refused in (
         lambda: CDSK(2, representation=view).fit(X),

@@ -12,6 +12,9 @@ import cdsk
 from cdsk import CDSK, _utils
 from cdsk._utils import explain_memory_error, limit_blas_threads, limit_openmp_threads
 
+# Seconds for what takes milliseconds: no test depends on the speed of the machine.
+PATIENCE = 600
+
 
 def threads(user_api):
     """Return the thread limits of the libraries, as the calling thread sees them."""
@@ -38,11 +41,11 @@ def test_blas_is_limited_until_the_last_thread_leaves():
     def first():
         with limit_blas_threads():
             first_inside.set()
-            assert second_inside.wait(60)  # both are inside at once
+            assert second_inside.wait(PATIENCE)  # both are inside at once
         seen.append(threads("blas"))
 
     thread = run_in_thread(first)
-    assert first_inside.wait(60)
+    assert first_inside.wait(PATIENCE)
     with limit_blas_threads():
         second_inside.set()
         thread.join()
@@ -58,15 +61,15 @@ def test_any_thread_may_be_the_last(last):
     def other():
         with limit_blas_threads():
             inside.set()
-            assert leave.wait(60)
+            assert leave.wait(PATIENCE)
         left.set()
 
     with limit_blas_threads():
         thread = run_in_thread(other)
-        assert inside.wait(60)
+        assert inside.wait(PATIENCE)
         if last == "main":
             leave.set()
-            assert left.wait(60)
+            assert left.wait(PATIENCE)
     assert threads("blas") == ({2} if last == "main" else {1})
     leave.set()
     thread.join()
@@ -95,10 +98,10 @@ def test_fork_while_another_thread_is_inside():
     def other():
         with limit_blas_threads():
             inside.set()
-            assert leave.wait(60)
+            assert leave.wait(PATIENCE)
 
     thread = run_in_thread(other)
-    assert inside.wait(60)
+    assert inside.wait(PATIENCE)
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
     child = context.Process(target=child_of_fork, args=(queue,))
@@ -127,10 +130,10 @@ def test_openmp_is_limited_for_the_calling_thread_only():
         with limit_openmp_threads():
             assert threads("openmp") == {1}
             inside.set()
-            assert leave.wait(60)
+            assert leave.wait(PATIENCE)
 
     thread = run_in_thread(other)
-    assert inside.wait(60)
+    assert inside.wait(PATIENCE)
     # libraries other than OpenMP, and other threads, are left alone
     assert threads("openmp") == threads("blas") == {2}
     with limit_blas_threads():

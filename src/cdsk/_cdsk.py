@@ -455,7 +455,7 @@ class CDSK(
 
         Returns
         -------
-        embedding : ndarray of shape (n_samples, n_components)
+        embedding : ndarray of shape (n_samples, n_clusters)
         """
         return self.fit(X, sample_weight=sample_weight).embedding_
 
@@ -570,7 +570,7 @@ class CDSK(
 
         Returns
         -------
-        embedding : ndarray of shape (n_new, n_components)
+        embedding : ndarray of shape (n_new, n_clusters)
             As many columns as ``embedding_``. A row that equals one of the fit has the
             same embedding as there, unless the kernel is precomputed. Zeros without
             any votes.

@@ -386,8 +386,8 @@ def finish(
         bandwidth=b[inverse] if isinstance(b, np.ndarray) else b,
     )
     if relative is not None and len(points.zero_weight_rows):
-        unit /= np.sum(alpha * relative)
-        _label_zero_weight_rows(result, X, unit, context.n_threads)
+        log_unit = float(np.log(unit / np.sum(alpha * relative)))
+        return _label_zero_weight_rows(result, X, log_unit, context.n_threads)
     return result
 
 
@@ -427,25 +427,35 @@ def _make_predictor(
 
 
 def _label_zero_weight_rows(
-    result: FitResult, X: Any, unit: float, n_threads: int
-) -> None:
-    """Set the values of rows without weight as those of new points.
+    result: FitResult, X: Any, log_unit: float, n_threads: int
+) -> FitResult:
+    """Return the result with rows of weight 0 treated as new points.
 
-    ``unit`` is that of the typicality, for votes of weights that sum to 1.
+    ``log_unit`` is that of the typicality, for votes of weights that sum to 1.
     """
     predictor, representation = result.predictor, result.problem.representation
+    log_votes, clusters = predictor.left_out.log_votes.copy(), result.clusters.copy()
+    labels, embedding = result.labels.copy(), result.embedding.copy()
+    margins, typicality = result.margins.copy(), result.typicality.copy()
     zero_weight_rows = predictor.points.zero_weight_rows
     X = X[zero_weight_rows]
     eigenvalues = result.winner.alternation.embedding.eigenvalues
     for part in iter_row_chunks(X):
         rows = zero_weight_rows[part]
         new = representation.transform_validated(X[part], n_threads)
-        votes = predictor.votes.log_votes(new, n_threads)
-        clusters, labels, _ = predictor.label(votes, new, n_threads)
-        result.clusters[rows], result.labels[rows] = clusters, labels
-        predictor.left_out.log_votes[rows] = votes
-        result.embedding[rows] = predictor.embed(
+        log_votes[rows] = votes = predictor.votes.log_votes(new, n_threads)
+        clusters[rows], labels[rows], _ = predictor.label(votes, new, n_threads)
+        embedding[rows] = predictor.embed(
             new, n_threads, embedding=result.embedding, eigenvalues=eigenvalues
         )
-        margins, typicality = compute_new_margins(votes, float(np.log(unit)))
-        result.margins[rows], result.typicality[rows] = margins, typicality
+        margins[rows], typicality[rows] = compute_new_margins(votes, log_unit)
+    left_out = replace(predictor.left_out, log_votes=log_votes, labels=clusters)
+    return replace(
+        result,
+        predictor=replace(predictor, left_out=left_out),
+        clusters=clusters,
+        labels=labels,
+        embedding=embedding,
+        margins=margins,
+        typicality=typicality,
+    )

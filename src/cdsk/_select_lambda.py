@@ -49,7 +49,7 @@ def select_lambda(
     **parameters
         Other parameters of ``CDSK``: kernel, bandwidth, init, max_iter, ... Weights
         given as ``init`` are checked, but samples start from uniform ones. Of the six
-        kernels of ``bandwidth="auto"`` only the fourth, in the middle, is judged.
+        kernels of ``bandwidth="auto"`` only the fourth, in the middle, is used.
 
     Returns
     -------

@@ -297,7 +297,7 @@ def cut_ratios(kernel: Kernel, labels: NDArray[np.integer]) -> Array:
 
 
 def relabel_by_appearance(labels: NDArray[np.integer]) -> Labels:
-    """Number the clusters in the order in which they first appear."""
+    """Renumber the clusters in the order in which they first appear."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))  # of every cluster, by its first point
     return rank[inverse].astype(np.int64, copy=False)

@@ -44,7 +44,7 @@ def suggest_n_clusters(
         Data.
     n_clusters : iterable of int, default=None
         Candidates: at least 2, below the number of samples. None means 2 to 19, as far
-        as there are samples. That there is but one cluster is not tested.
+        as there are samples. A single cluster is not considered.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance between points, as in ``CDSK``.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
@@ -93,8 +93,11 @@ def suggest_n_clusters(
     )
     X, context = validate_fit(model, X, sample_weight)
     points = Points.from_distinct_rows(X, context.sample_weight)
-    if len(points) == 1:
-        raise ValueError(f"X must hold different points; got {X.shape[0]} equal ones.")
+    if len(points) < 3:
+        raise ValueError(
+            f"X must hold at least 3 distinct points; got {len(points)} in "
+            f"{X.shape[0]} rows."
+        )
     candidates = default_counts(len(points))
     if n_clusters is not None:
         candidates = _check_candidates(n_clusters)

@@ -556,18 +556,18 @@ def _thresholds(
     thresholds = np.array([_quantile(*cluster, 0.5) for cluster in clusters])
     counts: list[int] = []
     while True:
-        previous, counts, quantiles, masses = counts, [], [], []
+        previous, counts, quantiles, totals = counts, [], [], []
         for (ordered, cumulative), threshold in zip(clusters, thresholds, strict=True):
             count = int(np.searchsorted(ordered, threshold, side="right"))
             below = ordered[:count], cumulative[:count]
             quantiles.append([_quantile(*below, share) for share in (_LOW, _MID)])
-            masses.append(cumulative[count - 1])
+            totals.append(cumulative[count - 1])
             counts.append(count)
         if counts == previous:
             return thresholds
         low, mid = np.transpose(quantiles)
         # a few points do not determine a spread: it is at least the mean of all
-        mean = np.average(mid - low, weights=masses)
+        mean = np.average(mid - low, weights=totals)
         spread = np.maximum(mid - low, max(mean, min_spread))
         small = np.square(k / np.array(counts))
         spread *= 1.0 + _SPREAD_MARGIN / math.sqrt(sum(counts)) + small

@@ -431,13 +431,14 @@ class BlockCDSK(LandmarkEstimator):
             passes = self._make_passes(as_source(X), reset=True)
             with Progress(self.verbose, STAGE_SHARES) as progress:
                 self._fit(passes, landmark_model, progress)
-        n_found = np.count_nonzero(self._cluster_sizes())
-        n_landmark_clusters = len(np.unique(self.landmark_model_.labels_))
-        if n_found < n_landmark_clusters:
-            warn(
-                f"Only {n_found} of {n_landmark_clusters} landmark clusters received "
-                "any rows. Increase `n_landmarks` to separate more clusters.",
-            )
+            n_found = np.count_nonzero(self._cluster_sizes())
+            n_landmark_clusters = len(np.unique(self.landmark_model_.labels_))
+            if n_found < n_landmark_clusters:
+                warn(
+                    f"Only {n_found} of {n_landmark_clusters} landmark clusters "
+                    "received any rows. Increase `n_landmarks` to separate more "
+                    "clusters.",
+                )
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
