@@ -4,6 +4,7 @@ Slow and obvious on purpose. ``lam`` is the paper's lambda, n times the estimato
 """
 
 import numpy as np
+from scipy.optimize import brentq
 
 
 def squared_distances(A, B):
@@ -310,3 +311,79 @@ def adjusted_rand(a, b):
     both, expected = np.sum(same_a & same_b), same_a.sum() * same_b.mean()
     most = (same_a.sum() + same_b.sum()) / 2
     return 1.0 if most == expected else (both - expected) / (most - expected)
+
+
+def hash_64(x):
+    """The finalizer of MurmurHash3."""
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD % 2**64
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
+    return x ^ x >> 33
+
+
+def acts(rate, phase, epoch):
+    """Whether the time of an entry, in units of 2^-32, passes a whole number."""
+    before = int(phase) + epoch * int(rate)
+    return (before + int(rate)) // 2**32 > before // 2**32
+
+
+def negatives(seed, epoch, own_id, place, n, count):
+    """The random ids that one acting entry of a row draws."""
+    stream = hash_64((seed + epoch * 2**32) % 2**64)
+    state = hash_64((stream + own_id * 2**32 + place) % 2**64)
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        yield (hash_64(state) >> 32) * n >> 32
+
+
+def layout_move(Y, graph, ids, *, epoch, step, n_negatives, seed, softening=1 / 16):
+    """Where an epoch moves the points (n, d); ``graph`` is (starts, neighbors, ...)."""
+    starts, neighbors, rates, phases = graph
+    Y = np.asarray(Y, dtype=float)
+    points, moved = np.argsort(ids), np.empty_like(Y)
+    for i in range(len(Y)):
+        y, repulsion = Y[i].copy(), np.zeros(Y.shape[1])
+        for e in range(starts[i], starts[i + 1]):
+            if not acts(rates[e], phases[e], epoch):
+                continue
+            for _ in range(2):
+                difference = y - Y[neighbors[e]]
+                y -= step * 2 * difference / (1 + difference @ difference)
+            place = e - int(starts[i])
+            for k in negatives(seed, epoch, int(ids[i]), place, len(Y), n_negatives):
+                difference = Y[i] - Y[points[k]]
+                s = difference @ difference
+                repulsion += 2 * difference / ((softening + s) * (1 + s))
+        moved[i] = y + step * repulsion
+    return moved
+
+
+def layout_loss(W, Y, n_negatives, softening=1 / 16):
+    """The loss of each point, from the dense weights W."""
+    rates, n = W / W.max(), len(Y)
+    loss = np.zeros(n)
+    for i in range(n):
+        for k in range(n):
+            s = float(np.sum((Y[i] - Y[k]) ** 2))
+            loss[i] += 2 * rates[i, k] * np.log(1 + s)
+            if k != i:
+                repulsion = np.log((1 + s) / (softening + s)) / (1 - softening)
+                loss[i] += n_negatives * rates[i].sum() / n * repulsion
+    return loss
+
+
+def fuzzy_weights(distances, indices):
+    """UMAP's weights, a row at a time; the decay of each by a solver of SciPy."""
+    n, k = distances.shape
+    A = np.zeros((n, n))
+    for i, (row, columns) in enumerate(zip(distances, indices, strict=True)):
+        positive = row[row > 0]
+        beyond = np.maximum(row - (positive.min() if len(positive) else 0.0), 0.0)
+        least = 1e-3 * row.mean() or 1e-300
+
+        def excess(decay, beyond=beyond):
+            return np.exp(-beyond / decay).sum() - np.log2(k + 1)
+
+        is_small = excess(least) >= 0
+        decay = least if is_small else brentq(excess, least, 1e3 * row.max())
+        A[i, columns] = np.exp(-beyond / decay)
+    return A + A.T - A * A.T

@@ -24,6 +24,7 @@ LAYERS = [
     "_pairwise",
     "_voting",
     "_spectral",
+    "_layout",
     "_qp",
     "_preprocessing",
     "_initialization",

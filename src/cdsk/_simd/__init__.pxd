@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Declarations of simd.h; the header says what each function does."""
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef extern from "_simd/simd.h" nogil:
     enum:
@@ -10,6 +10,23 @@ cdef extern from "_simd/simd.h" nogil:
         CDSK_MAX_COLUMNS
         CDSK_PRODUCT_ROWS
         CDSK_SINGLE_DEPTH
+        CDSK_LAYOUT_WIDTH
+
+    const float CDSK_SOFTENING
+
+    ctypedef struct cdsk_epoch:
+        Py_ssize_t n
+        const int64_t* starts
+        const int32_t* neighbors
+        const uint32_t* rates
+        const uint32_t* phases
+        const int32_t* ids
+        const int32_t* points
+        const float* positions
+        uint64_t seed
+        uint32_t epoch
+        int n_negatives
+        float step
 
     ctypedef struct cdsk_simd:
         const char* name
@@ -82,6 +99,9 @@ cdef extern from "_simd/simd.h" nogil:
             double* g, const double* q_j, const double* q_i, double step,
             const double* can_increase, const double* can_decrease, Py_ssize_t n,
             double* low, double* high,
+        ) noexcept nogil
+        void move_points(
+            const cdsk_epoch* epoch, Py_ssize_t begin, Py_ssize_t end, float* moved
         ) noexcept nogil
 
     const cdsk_simd* cdsk_simd_select() noexcept

@@ -735,6 +735,115 @@ static double box_distance(const double *low_a, const double *high_a,
     return total + horizontal_sum(sum);
 }
 
+/* Layout: a position is REGISTERS registers. */
+
+#define REGISTERS (CDSK_LAYOUT_WIDTH / LANES)
+
+typedef uint32_t uwide __attribute__((vector_size(8 * WIDTH)));
+typedef float quad __attribute__((vector_size(16)));
+typedef struct {
+    wide part[REGISTERS];
+} position;
+
+static inline position load_position(const float *x)
+{
+    position y;
+    memcpy(&y, x, sizeof y);
+    return y;
+}
+
+static inline position difference(position a, position b)
+{
+    for (int v = 0; v < REGISTERS; v++)
+        a.part[v] -= b.part[v];
+    return a;
+}
+
+/* a + factor b */
+static inline position add_multiple(position a, float factor, position b)
+{
+    for (int v = 0; v < REGISTERS; v++)
+        a.part[v] += factor * b.part[v];
+    return a;
+}
+
+static inline float squared_length(position a)
+{
+    wide sum = a.part[0] * a.part[0];
+    for (int v = 1; v < REGISTERS; v++)
+        sum += a.part[v] * a.part[v];
+    quad part[LANES / 4];
+    memcpy(part, &sum, sizeof sum);
+    for (int half = LANES / 8; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            part[l] += part[l + half];
+    return (part[0][0] + part[0][2]) + (part[0][1] + part[0][3]);
+}
+
+/* The finalizer of MurmurHash3: every bit of x changes half of the bits. */
+static inline uint64_t hash(uint64_t x)
+{
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53u;
+    return x ^ x >> 33;
+}
+
+/* Bit l is set if entry l of up to 64 acts. */
+static inline uint64_t acting_entries(const uint32_t *rates, const uint32_t *phases,
+                                      ptrdiff_t count, uint32_t epoch)
+{
+    uint64_t acting = 0;
+    ptrdiff_t l = 0;
+    for (; l + LANES <= count; l += LANES) {
+        uwide rate, phase;
+        memcpy(&rate, rates + l, sizeof rate);
+        memcpy(&phase, phases + l, sizeof phase);
+        acting |= bits((iwide)(phase + epoch * rate > ~rate)) << l;
+    }
+    for (; l < count; l++)
+        acting |= (uint64_t)(phases[l] + epoch * rates[l] > ~rates[l]) << l;
+    return acting;
+}
+
+static void move_points(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
+                        float *moved)
+{
+    const float *positions = epoch->positions;
+    const uint64_t stream = hash(epoch->seed + ((uint64_t)epoch->epoch << 32));
+    for (ptrdiff_t i = begin; i < end; i++) {
+        const position before = load_position(positions + i * CDSK_LAYOUT_WIDTH);
+        const uint64_t key = stream + ((uint64_t)epoch->ids[i] << 32);
+        position y = before, repulsion = {{{0}}};
+        const int64_t first = epoch->starts[i], last = epoch->starts[i + 1];
+        for (int64_t e = first; e < last; e += 64) {
+            uint64_t acting = acting_entries(epoch->rates + e, epoch->phases + e,
+                                             smaller_of(last - e, 64), epoch->epoch);
+            for (; acting; acting &= acting - 1) {
+                const int64_t entry = e + __builtin_ctzll(acting);
+                const position neighbor = load_position(
+                    positions + (ptrdiff_t)epoch->neighbors[entry] * CDSK_LAYOUT_WIDTH);
+                for (int direction = 0; direction < 2; direction++) {
+                    const position d = difference(y, neighbor);
+                    y = add_multiple(y, -2.0f * epoch->step / (1.0f + squared_length(d)), d);
+                }
+                /* from where the point was: these do not wait for the attractions */
+                uint64_t random = hash(key + (uint64_t)(entry - first));
+                for (int l = 0; l < epoch->n_negatives; l++) {
+                    random += 0x9e3779b97f4a7c15u;
+                    const uint64_t id = (hash(random) >> 32) * (uint64_t)epoch->n >> 32;
+                    const position d = difference(before, load_position(
+                        positions + (ptrdiff_t)epoch->points[id] * CDSK_LAYOUT_WIDTH));
+                    const float s = squared_length(d); /* 0 for the point itself */
+                    repulsion = add_multiple(
+                        repulsion, 2.0f / ((CDSK_SOFTENING + s) * (1.0f + s)), d);
+                }
+            }
+        }
+        y = add_multiple(y, epoch->step, repulsion);
+        memcpy(moved + i * CDSK_LAYOUT_WIDTH, &y, sizeof y);
+    }
+}
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define TEXT_(a) #a
@@ -759,4 +868,5 @@ const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
     box_distance,
     smo_partner,
     smo_update,
+    move_points,
 };

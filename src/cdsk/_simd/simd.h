@@ -38,6 +38,33 @@
  * the level-2 cache, and few enough that all threads get some. */
 #define CDSK_PRODUCT_ROWS 32
 
+/* Floats of a position of a layout: one cache line, whatever the number of coordinates.
+ * Those that are not used are zero. */
+#define CDSK_LAYOUT_WIDTH 16
+
+/* Added to the squared distances of a repulsion: no move is longer than 3.8 steps. */
+#define CDSK_SOFTENING 0.0625f
+
+/* One epoch of a layout: a graph of n points in CSR format, and where the points are.
+ * Fractions are integers, in units of 2^-32: entry e acts in this epoch if
+ * phases[e] + (epoch + 1) rates[e] exceeds a multiple of 2^32 that
+ * phases[e] + epoch rates[e] does not. Random numbers are hashes of
+ * (seed, epoch, id of a point, place of an entry in its row). */
+typedef struct {
+    ptrdiff_t n;
+    const int64_t *starts;    /* (n + 1,) */
+    const int32_t *neighbors; /* (n_entries,) */
+    const uint32_t *rates;    /* (n_entries,) */
+    const uint32_t *phases;   /* (n_entries,) */
+    const int32_t *ids;       /* (n,) a permutation of 0 ... n - 1 */
+    const int32_t *points;    /* (n,) its inverse */
+    const float *positions;   /* (n, CDSK_LAYOUT_WIDTH) */
+    uint64_t seed;
+    uint32_t epoch;
+    int n_negatives;
+    float step;
+} cdsk_epoch;
+
 typedef struct {
     const char *name;
 
@@ -143,6 +170,15 @@ typedef struct {
                             double step, const double *can_increase,
                             const double *can_decrease, ptrdiff_t n,
                             double *low, double *high);
+
+    /* Layout: where an epoch moves the points begin ... end - 1; all others are where they
+     * were before. With s_j = |y - y_j|^2 and the step length a, y = y_i goes
+     *   to  y - a 2 (y - y_j) / (1 + s_j)   twice for each entry (i, j) that acts, one after
+     *   the other; and then by  a 2 (y_i - y_k) / ((CDSK_SOFTENING + s_k) (1 + s_k))   for
+     *   n_negatives random points k per entry that acts.
+     *   moved (n, CDSK_LAYOUT_WIDTH) out, rows begin ... end - 1 */
+    void (*move_points)(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
+                        float *moved);
 } cdsk_simd;
 
 /* The widest table for this processor. The environment variable CDSK_SIMD may name the
