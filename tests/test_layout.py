@@ -214,11 +214,15 @@ def test_the_loss_falls(blobs):
 
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_same_bits_for_any_number_of_threads(rng, n_threads):
-    # enough work for three threads
-    X = rng.normal(size=(6000, 3))
-    weights, _ = neighbor_graph(X, 10)
-    one = layout(weights, X, n_epochs=5)
-    assert (one == layout(weights, X, n_epochs=5, n_threads=n_threads)).all()
+    # enough work for three threads: each point has 20 edges that always act
+    n = 20_000
+    steps = np.concatenate([np.arange(-10, 0), np.arange(1, 11)])
+    columns = (np.arange(n)[:, np.newaxis] + steps) % n
+    starts = np.arange(0, 20 * n + 1, 20)
+    weights = sparse.csr_array((np.ones(20 * n), columns.ravel(), starts), (n, n))
+    start = rng.normal(size=(n, 3))
+    one = layout(weights, start, n_epochs=3)
+    assert (one == layout(weights, start, n_epochs=3, n_threads=n_threads)).all()
 
 
 def test_random_state(blobs):

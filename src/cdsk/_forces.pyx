@@ -116,11 +116,12 @@ cdef class Forces:
         tasks_at_once = max(n_threads, <Py_ssize_t> min(work_interval() / work, 1e9))
         for begin in range(0, n_tasks, tasks_at_once):
             end = min(begin + tasks_at_once, n_tasks)
-            # a unit of work is four multiplications
+            # threads that wait for each other at the end of every epoch cost more than
+            # they save if processors are shared: one for each 8 ms of work
             for task in prange(
                 begin, end, nogil=True, schedule="dynamic",
                 num_threads=useful_threads(
-                    min(n_threads, end - begin), 4 * (end - begin) * work
+                    min(n_threads, end - begin), 0.5 * (end - begin) * work
                 ),
             ):
                 simd.move_points(

@@ -748,8 +748,15 @@ typedef struct {
 static inline position load_position(const float *x)
 {
     position y;
-    memcpy(&y, x, sizeof y);
+    for (int v = 0; v < REGISTERS; v++)
+        y.part[v] = load_wide(x + v * LANES);
     return y;
+}
+
+static inline void store_position(float *x, position y)
+{
+    for (int v = 0; v < REGISTERS; v++)
+        store_wide(x + v * LANES, y.part[v]);
 }
 
 static inline position difference(position a, position b)
@@ -840,7 +847,7 @@ static void move_points(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
             }
         }
         y = add_multiple(y, epoch->step, repulsion);
-        memcpy(moved + i * CDSK_LAYOUT_WIDTH, &y, sizeof y);
+        store_position(moved + i * CDSK_LAYOUT_WIDTH, y);
     }
 }
 
