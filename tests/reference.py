@@ -341,20 +341,45 @@ def layout_move(Y, graph, ids, *, epoch, step, n_negatives, seed, softening=1 / 
     Y = np.asarray(Y, dtype=float)
     points, moved = np.argsort(ids), np.empty_like(Y)
     for i in range(len(Y)):
-        y, repulsion = Y[i].copy(), np.zeros(Y.shape[1])
+        y = Y[i].copy()
         for e in range(starts[i], starts[i + 1]):
             if not acts(rates[e], phases[e], epoch):
                 continue
             for _ in range(2):
                 difference = y - Y[neighbors[e]]
                 y -= step * 2 * difference / (1 + difference @ difference)
-            place = e - int(starts[i])
+            place, repulsion = e - int(starts[i]), np.zeros(Y.shape[1])
             for k in negatives(seed, epoch, int(ids[i]), place, len(Y), n_negatives):
-                difference = Y[i] - Y[points[k]]
+                difference = y - Y[points[k]]
                 s = difference @ difference
-                repulsion += 2 * difference / ((softening + s) * (1 + s))
-        moved[i] = y + step * repulsion
+                if points[k] != i:
+                    repulsion += 2 * difference / ((softening + s) * (1 + s))
+            y += step * repulsion
+        moved[i] = y
     return moved
+
+
+def umap_layout(W, start, n_epochs, n_negatives, rng):
+    """UMAP as published, a = b = 1: edges in turn, each moves its ends at once."""
+    Y, n = start.astype(float), len(start)
+    heads, tails = np.nonzero(W)
+    intervals = W.max() / W[heads, tails]
+    due = intervals.copy()
+    for epoch in range(1, n_epochs + 1):
+        step = 1 - (epoch - 1) / n_epochs
+        for e in np.flatnonzero(due <= epoch):
+            i, j = heads[e], tails[e]
+            difference = Y[i] - Y[j]
+            pull = step * 2 * difference / (1 + difference @ difference)
+            Y[i] -= pull
+            Y[j] += pull
+            for k in rng.integers(n, size=n_negatives):
+                difference = Y[i] - Y[k]
+                s = difference @ difference
+                push = 2 * difference / ((0.001 + s) * (1 + s))
+                Y[i] += step * np.clip(push, -4, 4)
+            due[e] += intervals[e]
+    return Y
 
 
 def layout_loss(W, Y, n_negatives, softening=1 / 16):

@@ -61,10 +61,10 @@ def neighbor_graph(X, k):
 @pytest.fixture(scope="module")
 def blobs():
     """Two clusters, their weights, which connect them, and a random start."""
-    X, y = make_blobs(200, 5, centers=2, cluster_std=2.0, random_state=0)
+    X, y = make_blobs(256, 5, centers=2, cluster_std=2.0, random_state=0)
     weights, _ = neighbor_graph(X, 10)
-    start = np.random.default_rng(0).normal(size=(200, 3))
-    # dyadic fractions, whose sums are exact in any order
+    start = np.random.default_rng(0).normal(size=(256, 3))
+    # dyadic fractions, whose sums and means are exact in any order
     return weights, np.rint(start * 2**10) / 2**10, y
 
 
@@ -84,13 +84,13 @@ def test_moves_equal_the_reference(rng, d):
             arrays,
             ids,
             epoch=epoch,
-            step=0.7,
+            step=0.1,
             n_negatives=3,
             seed=seed,
         )
-        found = move(forces, Y, epoch=epoch, step=0.7)
-        # some hundred moves of up to 4, each with the rounding of float32
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        found = move(forces, Y, epoch=epoch, step=0.1)
+        # the repulsion of a near point amplifies the rounding of the moves before
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_moves_of_rows_of_any_length(rng, n, density):
         graph_arrays(weights, 0),
         ids,
         epoch=7,
-        step=0.1,
+        step=0.01,
         n_negatives=5,
         seed=0,
     )
-    found = move(make_forces(weights), Y, epoch=7, step=0.1)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+    found = move(make_forces(weights), Y, epoch=7, step=0.01)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
 def test_the_coordinates_that_are_not_used_stay_zero(rng):
@@ -245,22 +245,31 @@ def test_the_order_of_points_with_ids_does_not_matter(rng, blobs):
     assert (one[order] != layout(permuted, start[order], n_epochs=50)).any()
 
 
-def test_translation_and_rotation_of_the_start(rng, blobs):
+def test_translation_of_the_start(blobs):
+    weights, start, _ = blobs
+    shift = np.array([2.0**20, -3.0, 0.5])
+    one = layout(weights, start, n_epochs=50)
+    other = layout(weights, start + shift, n_epochs=50)
+    np.testing.assert_allclose(other - shift, one, rtol=0, atol=1e-9)
+
+
+def test_rotation_of_the_positions(rng, blobs):
+    # of one short move: later ones amplify rounding
     weights, start, _ = blobs
     rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    shift = np.array([1e6, -3.0, 0.5])
-    one = layout(weights, start, n_epochs=3)
-    other = layout(weights, start @ rotation + shift, n_epochs=3)
-    # rounding grows with every epoch: near points may double it per move
-    np.testing.assert_allclose(other - shift, one @ rotation, atol=1e-3)
+    forces = make_forces(weights)
+    one = move(forces, start, step=0.01) - start
+    other = move(forces, start @ rotation, step=0.01) - start @ rotation
+    np.testing.assert_allclose(other, one @ rotation, rtol=0, atol=1e-4)
+    assert np.abs(one).max() > 0.01
 
 
-@pytest.mark.parametrize("factor", [1e-6, 3.0])
+@pytest.mark.parametrize("factor", [2.0**-20, 4.0])
 def test_only_ratios_of_weights_matter(blobs, factor):
     weights, start, _ = blobs
     scaled = factor * weights
-    one = layout(weights, start, n_epochs=3)
-    np.testing.assert_allclose(layout(scaled, start, n_epochs=3), one, atol=1e-3)
+    one = layout(weights, start, n_epochs=50)
+    assert (layout(scaled, start, n_epochs=50) == one).all()
     np.testing.assert_allclose(layout_loss(scaled, one), layout_loss(weights, one))
 
 
@@ -273,7 +282,7 @@ from cdsk._layout import make_forces
 rng = np.random.default_rng(0)
 W = np.triu(rng.uniform(size=(90, 90)), 1)
 Y, moved = np.float32(rng.normal(size=(90, 16))), np.empty((90, 16), np.float32)
-make_forces(sparse.csr_array(W + W.T)).move(Y, moved, 3, 0.1, 1)
+make_forces(sparse.csr_array(W + W.T)).move(Y, moved, 3, 0.01, 1)
 np.savez(sys.argv[1], level=_kernel.simd_level(), moved=moved)
 """
 
@@ -291,7 +300,7 @@ def test_instruction_sets_agree(tmp_path):
     assert found["base"]["level"] == "base"
     for level in ("v3", "v4"):
         np.testing.assert_allclose(
-            found[level]["moved"], found["base"]["moved"], rtol=1e-5, atol=1e-5
+            found[level]["moved"], found["base"]["moved"], rtol=0, atol=1e-4
         )
 
 
@@ -486,13 +495,13 @@ def test_result_is_float64_for_any_input(blobs, dtype):
 
 def test_largest_number_of_coordinates(rng, blobs):
     weights = blobs[0]
-    start = rng.normal(size=(200, MAX_COMPONENTS))
+    start = rng.normal(size=(256, MAX_COMPONENTS))
     assert np.isfinite(layout(weights, start, n_epochs=10)).all()
 
 
-@pytest.mark.parametrize("shape", [(200,), (199, 2), (200, 0), (200, 17)])
+@pytest.mark.parametrize("shape", [(256,), (255, 2), (256, 0), (256, 17)])
 def test_shape_of_the_start_is_checked(blobs, shape):
-    with pytest.raises(ValueError, match="start must have a row for each of the 200"):
+    with pytest.raises(ValueError, match="start must have a row for each of the 256"):
         layout(blobs[0], np.zeros(shape))
 
 
@@ -504,6 +513,13 @@ def test_start_must_be_finite(blobs):
         layout(weights, start)
 
 
+@pytest.mark.parametrize("ids", [np.arange(255), np.zeros(256), np.arange(1, 257)])
+def test_ids_must_be_a_permutation(blobs, ids):
+    weights, start, _ = blobs
+    with pytest.raises(ValueError, match="ids must be a permutation"):
+        layout(weights, start, ids=ids)
+
+
 def test_memory_is_checked(limit_memory, blobs):
     weights, start, _ = blobs
     limit_memory(1000)
@@ -511,7 +527,19 @@ def test_memory_is_checked(limit_memory, blobs):
         layout(weights, start)
 
 
-def test_no_worse_than_umap_on_its_own_graph():
+def test_no_worse_than_edges_in_turn(rng):
+    # UMAP in plain NumPy; 60 images of four digits
+    X, y = load_digits(return_X_y=True)
+    weights, graph = neighbor_graph(X[y < 4][:60], 8)
+    start = spectral_start(graph.kernel(graph.neighbors.scales, 1), 2)
+    ours = layout(weights, start, n_epochs=100)
+    theirs = reference.umap_layout(weights.toarray(), start, 100, N_NEGATIVES, rng)
+    losses = [layout_loss(weights, Y).sum() for Y in (start, ours, theirs)]
+    # two runs of UMAP differ by a tenth of what they gain
+    assert losses[0] - losses[1] > 0.85 * (losses[0] - losses[2])
+
+
+def test_no_worse_than_umap():
     layouts = pytest.importorskip("umap.layouts")
     X = load_digits().data[:600]
     weights, graph = neighbor_graph(X, 15)
@@ -530,10 +558,11 @@ def test_no_worse_than_umap_on_its_own_graph():
         b=1.0,
         rng_state=np.array([1, 2, 3], dtype=np.int64),
         negative_sample_rate=N_NEGATIVES,
+        move_other=True,
     )
     losses = [layout_loss(weights, Y).sum() for Y in (start, ours, theirs)]
-    # of what UMAP gains
-    assert losses[0] - losses[1] > 0.97 * (losses[0] - losses[2])
+    # two runs of UMAP differ by a tenth of what they gain
+    assert losses[0] - losses[1] > 0.85 * (losses[0] - losses[2])
 
 
 def test_compiled_arrays_are_what_the_layout_makes(rng):

@@ -15,9 +15,11 @@ times the length of a step. This is the cross-entropy of UMAP (McInnes, Healy & 
 UMAP's true loss function, 2021). The small e bounds the force between near points, so
 that no move has to be clipped, which would depend on the axes.
 
-All points move at once, from where all were before the epoch, and random numbers are
-hashes of (seed, epoch, point, edge): the layout does not depend on the number of
-threads. Coordinates are float32: a move is far longer than their rounding.
+A point moves edge by edge: the forces of all edges from one place add up to moves that
+overshoot (the loss of 1797 images of digits in 10-D is then 9.3 per point instead of
+6.9). All points move at once, from where the others were before the epoch, and random
+numbers are hashes of (seed, epoch, point, edge): the layout does not depend on the
+number of threads. Coordinates are float32: a move is far longer than their rounding.
 """
 import numpy as np
 

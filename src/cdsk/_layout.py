@@ -183,7 +183,7 @@ def layout(
     n, n_components = _check_start(start, weights.shape[0])
     # both buffers; column, rate and phase of an entry, and what they are made from
     check_memory(
-        n * (8 * WIDTH + 24) + 48 * weights.nnz, "The layout", "Use fewer points."
+        n * (8 * WIDTH + 24) + 64 * weights.nnz, "The layout", "Use fewer points."
     )
     center = np.sum(start, axis=0, dtype=np.float64) / max(n, 1)
     positions = np.zeros((n, WIDTH), dtype=np.float32)
@@ -220,7 +220,10 @@ def make_forces(
 ) -> Forces:
     """Return the compiled ``Forces`` of a graph with these symmetric weights."""
     n = weights.shape[0]
-    ids = np.arange(n, dtype=np.int32) if ids is None else ids.astype(np.int32)
+    ids = np.arange(n) if ids is None else np.asarray(ids)
+    if not np.array_equal(np.sort(ids), np.arange(n)):
+        raise ValueError(f"ids must be a permutation of 0 ... {n - 1}; got others.")
+    ids = ids.astype(np.int32)
     # the entries of a row in the order of their ids
     by_id = sparse.csr_array(
         (weights.data, ids[weights.indices], weights.indptr), shape=(n, n), copy=True

@@ -818,9 +818,8 @@ static void move_points(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
     const float *positions = epoch->positions;
     const uint64_t stream = hash(epoch->seed + ((uint64_t)epoch->epoch << 32));
     for (ptrdiff_t i = begin; i < end; i++) {
-        const position before = load_position(positions + i * CDSK_LAYOUT_WIDTH);
+        position y = load_position(positions + i * CDSK_LAYOUT_WIDTH);
         const uint64_t key = stream + ((uint64_t)epoch->ids[i] << 32);
-        position y = before, repulsion = {{{0}}};
         const int64_t first = epoch->starts[i], last = epoch->starts[i + 1];
         for (int64_t e = first; e < last; e += 64) {
             uint64_t acting = acting_entries(epoch->rates + e, epoch->phases + e,
@@ -833,20 +832,24 @@ static void move_points(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
                     const position d = difference(y, neighbor);
                     y = add_multiple(y, -2.0f * epoch->step / (1.0f + squared_length(d)), d);
                 }
-                /* from where the point was: these do not wait for the attractions */
+                /* all from the same place: none has to wait for the one before */
+                position repulsion = {{{0}}};
                 uint64_t random = hash(key + (uint64_t)(entry - first));
                 for (int l = 0; l < epoch->n_negatives; l++) {
                     random += 0x9e3779b97f4a7c15u;
                     const uint64_t id = (hash(random) >> 32) * (uint64_t)epoch->n >> 32;
-                    const position d = difference(before, load_position(
-                        positions + (ptrdiff_t)epoch->points[id] * CDSK_LAYOUT_WIDTH));
-                    const float s = squared_length(d); /* 0 for the point itself */
+                    const ptrdiff_t k = epoch->points[id];
+                    if (k == i)
+                        continue;
+                    const position d = difference(
+                        y, load_position(positions + k * CDSK_LAYOUT_WIDTH));
+                    const float s = squared_length(d);
                     repulsion = add_multiple(
                         repulsion, 2.0f / ((CDSK_SOFTENING + s) * (1.0f + s)), d);
                 }
+                y = add_multiple(y, epoch->step, repulsion);
             }
         }
-        y = add_multiple(y, epoch->step, repulsion);
         store_position(moved + i * CDSK_LAYOUT_WIDTH, y);
     }
 }

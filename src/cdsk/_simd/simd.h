@@ -42,7 +42,7 @@
  * Those that are not used are zero. */
 #define CDSK_LAYOUT_WIDTH 16
 
-/* Added to the squared distances of a repulsion: no move is longer than 3.8 steps. */
+/* Added to the squared distances of a repulsion: no force is larger than 3.8. */
 #define CDSK_SOFTENING 0.0625f
 
 /* One epoch of a layout: a graph of n points in CSR format, and where the points are.
@@ -172,10 +172,11 @@ typedef struct {
                             double *low, double *high);
 
     /* Layout: where an epoch moves the points begin ... end - 1; all others are where they
-     * were before. With s_j = |y - y_j|^2 and the step length a, y = y_i goes
-     *   to  y - a 2 (y - y_j) / (1 + s_j)   twice for each entry (i, j) that acts, one after
-     *   the other; and then by  a 2 (y_i - y_k) / ((CDSK_SOFTENING + s_k) (1 + s_k))   for
-     *   n_negatives random points k per entry that acts.
+     * were before. With s_j = |y - y_j|^2 and the step length a, y = y_i goes for each entry
+     * (i, j) that acts, one after the other,
+     *   twice to  y - a 2 (y - y_j) / (1 + s_j),  once for each direction of the edge, and
+     *   to  y + a sum_k 2 (y - y_k) / ((CDSK_SOFTENING + s_k) (1 + s_k))  for n_negatives
+     *   random points k; i itself does not count.
      *   moved (n, CDSK_LAYOUT_WIDTH) out, rows begin ... end - 1 */
     void (*move_points)(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
                         float *moved);
