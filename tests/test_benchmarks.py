@@ -38,7 +38,15 @@ def classes_of(name):
 
 CLASSES = [
     kind
-    for name in ("kernel", "neighbors", "smo", "embedding", "estimator", "imports")
+    for name in (
+        "kernel",
+        "neighbors",
+        "smo",
+        "embedding",
+        "layout",
+        "estimator",
+        "imports",
+    )
     for kind in classes_of(name)
 ]
 METHODS = [

@@ -5,6 +5,7 @@ They are imported here only: a renaming changes one file.
 """
 
 from cdsk import _eigensolvers as eigen
+from cdsk import _layout as layouts
 from cdsk._kernel import simd_level
 from cdsk._neighbors import Neighbors
 from cdsk._operators.dense import DenseKernel
@@ -19,6 +20,7 @@ __all__ = [
     "WeightProblem",
     "assign_labels",
     "eigen",
+    "layouts",
     "simd_level",
     "spectral_step",
 ]
