@@ -830,7 +830,8 @@ static void move_points(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
                     positions + (ptrdiff_t)epoch->neighbors[entry] * CDSK_LAYOUT_WIDTH);
                 for (int direction = 0; direction < 2; direction++) {
                     const position d = difference(y, neighbor);
-                    y = add_multiple(y, -2.0f * epoch->step / (1.0f + squared_length(d)), d);
+                    const float s = squared_length(d);
+                    y = add_multiple(y, -2.0f * epoch->step / (1.0f + s), d);
                 }
                 /* all from the same place: none has to wait for the one before */
                 position repulsion = {{{0}}};
