@@ -520,6 +520,12 @@ def test_ids_must_be_a_permutation(blobs, ids):
         layout(weights, start, ids=ids)
 
 
+@pytest.mark.parametrize("n_negatives", [-1, 33])
+def test_number_of_negatives_is_checked(blobs, n_negatives):
+    with pytest.raises(ValueError, match="n_negatives must be between 0 and 32"):
+        make_forces(blobs[0], n_negatives=n_negatives)
+
+
 def test_memory_is_checked(limit_memory, blobs):
     weights, start, _ = blobs
     limit_memory(1000)

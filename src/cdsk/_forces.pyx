@@ -29,6 +29,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from cdsk._signals cimport check_signals, gather_work, work_interval
 from cdsk._simd cimport (
     CDSK_LAYOUT_WIDTH,
+    CDSK_MAX_NEGATIVES,
     CDSK_SOFTENING,
     cdsk_epoch,
     cdsk_simd,
@@ -76,6 +77,11 @@ cdef class Forces:
         int n_negatives,
         uint64_t seed,
     ):
+        if not 0 <= n_negatives <= CDSK_MAX_NEGATIVES:
+            raise ValueError(
+                f"n_negatives must be between 0 and {CDSK_MAX_NEGATIVES}; "
+                f"got {n_negatives}."
+            )
         points = np.empty(len(ids), dtype=np.int32)
         points[np.asarray(ids)] = np.arange(len(ids), dtype=np.int32)
         self.starts, self.neighbors = starts, neighbors

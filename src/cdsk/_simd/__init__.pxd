@@ -11,6 +11,7 @@ cdef extern from "_simd/simd.h" nogil:
         CDSK_PRODUCT_ROWS
         CDSK_SINGLE_DEPTH
         CDSK_LAYOUT_WIDTH
+        CDSK_MAX_NEGATIVES
 
     const float CDSK_SOFTENING
 

@@ -812,43 +812,68 @@ static inline uint64_t acting_entries(const uint32_t *rates, const uint32_t *pha
     return acting;
 }
 
+/* Draw the negatives of an acting entry, and bring where they are into the cache. */
+static inline void draw_negatives(const cdsk_epoch *epoch, uint64_t key, int32_t *drawn)
+{
+    uint64_t random = hash(key);
+    for (int l = 0; l < epoch->n_negatives; l++) {
+        random += 0x9e3779b97f4a7c15u;
+        drawn[l] = epoch->points[(hash(random) >> 32) * (uint64_t)epoch->n >> 32];
+        __builtin_prefetch(epoch->positions + (ptrdiff_t)drawn[l] * CDSK_LAYOUT_WIDTH);
+    }
+}
+
+/* y after the attraction to a neighbor, once for each direction of the edge */
+static inline position attract(position y, const float *neighbor, float step)
+{
+    for (int direction = 0; direction < 2; direction++) {
+        const position d = difference(y, load_position(neighbor));
+        y = add_multiple(y, -2.0f * step / (1.0f + squared_length(d)), d);
+    }
+    return y;
+}
+
+/* y after the repulsion from the points drawn, of which i does not count; all from the
+ * same place, so that none has to wait for the one before */
+static inline position repel(position y, const cdsk_epoch *epoch, const int32_t *drawn,
+                             ptrdiff_t i)
+{
+    position sum = {{{0}}};
+    for (int l = 0; l < epoch->n_negatives; l++) {
+        if (drawn[l] == i)
+            continue;
+        const float *other = epoch->positions + (ptrdiff_t)drawn[l] * CDSK_LAYOUT_WIDTH;
+        const position d = difference(y, load_position(other));
+        const float s = squared_length(d);
+        sum = add_multiple(sum, 2.0f / ((CDSK_SOFTENING + s) * (1.0f + s)), d);
+    }
+    return add_multiple(y, epoch->step, sum);
+}
+
 static void move_points(const cdsk_epoch *epoch, ptrdiff_t begin, ptrdiff_t end,
                         float *moved)
 {
+    int32_t drawn[64][CDSK_MAX_NEGATIVES];
     const float *positions = epoch->positions;
     const uint64_t stream = hash(epoch->seed + ((uint64_t)epoch->epoch << 32));
     for (ptrdiff_t i = begin; i < end; i++) {
         position y = load_position(positions + i * CDSK_LAYOUT_WIDTH);
-        const uint64_t key = stream + ((uint64_t)epoch->ids[i] << 32);
         const int64_t first = epoch->starts[i], last = epoch->starts[i + 1];
         for (int64_t e = first; e < last; e += 64) {
-            uint64_t acting = acting_entries(epoch->rates + e, epoch->phases + e,
-                                             smaller_of(last - e, 64), epoch->epoch);
-            for (; acting; acting &= acting - 1) {
-                const int64_t entry = e + __builtin_ctzll(acting);
-                const position neighbor = load_position(
-                    positions + (ptrdiff_t)epoch->neighbors[entry] * CDSK_LAYOUT_WIDTH);
-                for (int direction = 0; direction < 2; direction++) {
-                    const position d = difference(y, neighbor);
-                    const float s = squared_length(d);
-                    y = add_multiple(y, -2.0f * epoch->step / (1.0f + s), d);
-                }
-                /* all from the same place: none has to wait for the one before */
-                position repulsion = {{{0}}};
-                uint64_t random = hash(key + (uint64_t)(entry - first));
-                for (int l = 0; l < epoch->n_negatives; l++) {
-                    random += 0x9e3779b97f4a7c15u;
-                    const uint64_t id = (hash(random) >> 32) * (uint64_t)epoch->n >> 32;
-                    const ptrdiff_t k = epoch->points[id];
-                    if (k == i)
-                        continue;
-                    const position d = difference(
-                        y, load_position(positions + k * CDSK_LAYOUT_WIDTH));
-                    const float s = squared_length(d);
-                    repulsion = add_multiple(
-                        repulsion, 2.0f / ((CDSK_SOFTENING + s) * (1.0f + s)), d);
-                }
-                y = add_multiple(y, epoch->step, repulsion);
+            const uint64_t key =
+                stream + ((uint64_t)epoch->ids[i] << 32) + (uint64_t)(e - first);
+            const uint64_t acting =
+                acting_entries(epoch->rates + e, epoch->phases + e,
+                               smaller_of(last - e, 64), epoch->epoch);
+            for (uint64_t rest = acting; rest; rest &= rest - 1) {
+                const int l = __builtin_ctzll(rest);
+                draw_negatives(epoch, key + (uint64_t)l, drawn[l]);
+            }
+            for (uint64_t rest = acting; rest; rest &= rest - 1) {
+                const int l = __builtin_ctzll(rest);
+                const ptrdiff_t j = epoch->neighbors[e + l];
+                y = attract(y, positions + j * CDSK_LAYOUT_WIDTH, epoch->step);
+                y = repel(y, epoch, drawn[l], i);
             }
         }
         store_position(moved + i * CDSK_LAYOUT_WIDTH, y);

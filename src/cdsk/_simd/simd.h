@@ -42,6 +42,9 @@
  * Those that are not used are zero. */
 #define CDSK_LAYOUT_WIDTH 16
 
+/* Largest number of random points that repel an end of an edge. */
+#define CDSK_MAX_NEGATIVES 32
+
 /* Added to the squared distances of a repulsion: no force is larger than 3.8. */
 #define CDSK_SOFTENING 0.0625f
 
@@ -61,7 +64,7 @@ typedef struct {
     const float *positions;   /* (n, CDSK_LAYOUT_WIDTH) */
     uint64_t seed;
     uint32_t epoch;
-    int n_negatives;
+    int n_negatives;          /* at most CDSK_MAX_NEGATIVES */
     float step;
 } cdsk_epoch;
 
