@@ -16,6 +16,7 @@ from cdsk._layout import (
     N_NEGATIVES,
     _phases,
     fuzzy_weights,
+    graph_weights,
     layout,
     layout_loss,
     make_forces,
@@ -335,7 +336,7 @@ def test_work_within_an_epoch_is_bounded(check_interruptible, rng):
 def test_progress(blobs):
     weights, start, _ = blobs
     fractions = []
-    layout(weights, start, n_epochs=4, progress=fractions.append)
+    layout(weights, start, n_epochs=4, callback=fractions.append)
     assert fractions == [0.25, 0.5, 0.75, 1.0]
 
 
@@ -378,6 +379,21 @@ def test_equal_points_have_weight_one(k):
     neighbors = Neighbors(np.ones((12, 3)), k)
     weights = fuzzy_weights(neighbors.distances, neighbors.indices)
     assert (weights.data == 1.0).all() and weights.nnz >= 12 * k
+
+
+def test_weights_of_a_graph_with_rows_of_any_length(rng):
+    neighbors = Neighbors(rng.normal(size=(30, 2)), 8)
+    expected = fuzzy_weights(neighbors.distances, neighbors.indices)
+    found = graph_weights(neighbors.kneighbors_graph())
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)
+    # a point without neighbors, one with 1 and one at distance 0, one with 3
+    starts, indices = [0, 0, 1, 4, 5], [2, 0, 1, 3, 2]
+    distances = [1.0, 2.0, 1.0, 4.0, 0.0]
+    weights = graph_weights(sparse.csr_array((distances, indices, starts), (4, 4)))
+    three = fuzzy_weights(np.array([[1.0, 2.0, 4.0]] * 4), np.array([[1, 0, 3]] * 4))
+    assert weights[1, 2] == weights[2, 1] == weights[3, 2] == 1.0
+    assert weights[0, 2] == weights[2, 0] == pytest.approx(three[2, 0])
+    assert (weights != weights.T).nnz == 0
 
 
 def test_weights_of_float32_distances(rng):
