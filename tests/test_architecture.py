@@ -33,6 +33,7 @@ LAYERS = [
     "_result",
     "_fit",
     "_cdsk",
+    "_map",
     "_select_lambda",
     "_suggest_n_clusters",
 ]

@@ -12,9 +12,11 @@ import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_wine, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsTransformer
 
 from cdsk import CDSK, BlockCDSK, plot
-from cdsk.plot import _choice, _common, _files, _scatter, _similarity
+from cdsk._map import compute_map, neighbor_graph
+from cdsk.plot import _choice, _common, _files, _map, _scatter, _similarity
 from cdsk.report._layout import (
     arrange_corners,
     compute_mean_directions,
@@ -174,7 +176,8 @@ def test_noise_is_gray(fitted):
     )
     order = model.support_[np.argsort(model.weights_[model.support_], kind="stable")]
     empty = model.weights_ == 0
-    for draw in (plot.scatter, lambda model, _, ax: plot.embedding(model, ax=ax)):
+    embedding = lambda model, _, ax: plot.embedding(model, ax=ax)  # noqa: E731
+    for draw in (plot.scatter, plot.map, embedding):
         ax = Figure().add_subplot()
         draw(model, X, ax=ax)
         rings, disks = ax.collections
@@ -256,6 +259,7 @@ def test_without_matplotlib(fitted, monkeypatch):
 PLOTS = [
     plot.embedding,
     plot.similarity,
+    plot.map,
     plot.margins,
     plot.choice,
     plot.eigenvalues,
@@ -296,7 +300,7 @@ def test_axes_are_returned_and_pyplot_is_not_used(explained, ax):
     before = dict(rcParams)
     for draw in PLOTS:
         ax = Figure().add_subplot()
-        options = {"X": X} if draw is plot.similarity else {}
+        options = {"X": X} if draw in (plot.similarity, plot.map) else {}
         assert draw(model, ax=ax, title="A title", **options) is ax
         assert ax.get_title() == "A title"
     plot.overview(model, X)
@@ -430,6 +434,143 @@ def test_similarity_of_the_stored_data(fitted, ax):
         plot.similarity(model, ax=ax)
 
 
+# --- map ----------------------------------------------------------------------------
+
+
+def neighbor_purity(positions, labels, k=5):
+    """Share of the nearest neighbors on a map that have the same label."""
+    squares = np.square(positions[:, np.newaxis] - positions).sum(axis=-1)
+    nearest = np.argsort(squares, axis=1)[:, 1 : k + 1]
+    return np.mean(labels[nearest] == labels[:, np.newaxis])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"representation": "standardize"},
+        {"bandwidth": 2.0},
+        {"bandwidth": "local"},
+        {"kernel": "laplacian"},
+        {"neighbors": KNeighborsTransformer(n_neighbors=10)},
+    ],
+)
+def test_map_separates_clusters(options, ax):
+    X = blobs(5)
+    model = CDSK(3, random_state=0, **options).fit(X)
+    assert plot.map(model, ax=ax) is ax
+    positions = compute_map(model)
+    expected = positions[np.lexsort(positions.T)]
+    np.testing.assert_array_equal(get_points(ax)[0], expected)
+    assert neighbor_purity(positions, model.labels_) > 0.95
+    assert sorted(text.get_text() for text in ax.texts) == ["0", "1", "2"]
+    for text in ax.texts:
+        at_label = (positions == text.xy).all(axis=1)
+        assert (model.labels_[at_label] == int(text.get_text())).all()
+        assert at_label.any()
+
+
+def test_map_has_a_seed(fitted):
+    model, X = fitted
+    one, same, other = (compute_map(model, random_state=s) for s in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    np.testing.assert_array_equal(one, compute_map(model, X))
+    pictures = [io.BytesIO(), io.BytesIO()]
+    for picture in pictures:
+        plot.map(model, ax=Figure().add_subplot()).figure.savefig(picture, format="png")
+    assert pictures[0].getvalue() == pictures[1].getvalue()
+
+
+def test_map_does_not_depend_on_threads(fitted):
+    model = copy.copy(fitted[0])
+    maps = [compute_map(model.set_params(n_threads=n)) for n in (1, 3)]
+    np.testing.assert_array_equal(*maps)
+
+
+def test_equal_rows_are_one_point_of_the_map(ax):
+    X = np.repeat(blobs(3), 2, axis=0)
+    weight = np.tile([1.0, 2.0], 90)
+    # of both copies, and one copy only
+    weight[:2], weight[2] = 0.0, 0.0
+    model = CDSK(3, random_state=0).fit(X, sample_weight=weight)
+    positions = compute_map(model)
+    np.testing.assert_array_equal(positions[2::2], positions[3::2])
+    assert len(np.unique(positions, axis=0)) == 89
+    # a row that is no point lies on a point of its cluster
+    at_same_place = (positions == positions[0]).all(axis=1)
+    assert (model.labels_[at_same_place] == model.labels_[0]).all()
+    assert np.count_nonzero(at_same_place) == 4
+    plot.map(model, ax=ax)
+    assert len(get_points(ax)[0]) == len(X)
+
+
+def test_number_of_neighbors_of_a_map(fitted):
+    model, _ = fitted
+    graphs = [neighbor_graph(model, k=k) for k in (None, 4, 30, 1000)]
+    sizes = [np.unique(np.diff(graph.indptr)).tolist() for graph in graphs]
+    assert sizes == [[20], [4], [30], [109]]
+    with pytest.raises(ValueError, match="n_neighbors must be"):
+        plot.map(model, n_neighbors=0)
+    assert not pyplot.get_fignums()
+
+
+def test_map_of_a_given_graph(fitted, ax):
+    X = fitted[1]
+    transformer = KNeighborsTransformer(n_neighbors=12)
+    graph = transformer.fit_transform(X)
+    # rows of different lengths
+    graph[np.arange(5), graph.indices.reshape(110, -1)[:5, -1]] = 0.0
+    graph.eliminate_zeros()
+    model = CDSK(3, kernel="precomputed_neighbors", random_state=0).fit(graph)
+    plot.map(model, ax=ax)
+    assert np.isfinite(get_points(ax)[0]).all()
+    sizes = np.diff(neighbor_graph(model, k=3).indptr)
+    assert (sizes == 3).all()
+
+
+def test_map_of_a_kernel_matrix_requires_points(ax):
+    X = blobs(2)
+    K = np.exp(-np.square(X[:, np.newaxis] - X).sum(axis=-1))
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(K)
+    with pytest.raises(ValueError, match="requires points, and this model was fitted"):
+        plot.map(model)
+    for rows in (X[:5], np.zeros((91, 2))):
+        with pytest.raises(ValueError, match="a row for each of the 90 training poi"):
+            plot.map(model, rows)
+    assert not pyplot.get_fignums()
+    plot.map(model, X, ax=ax)
+    # the clusters overlap in the plane
+    assert neighbor_purity(compute_map(model, X), model.labels_) > 0.85
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_map_of_few_points(n, tmp_path):
+    for X in (np.arange(n, dtype=float)[:, np.newaxis] ** 2, np.ones((n, 2))):
+        model = CDSK(1 if not np.ptp(X) else 2, random_state=0).fit(X)
+        ax = plot.map(model, ax=Figure().add_subplot())
+        assert np.isfinite(get_points(ax)[0]).all()
+        ax.figure.savefig(tmp_path / "few.png", dpi=40)
+
+
+def test_map_labels_the_largest_clusters(ax, monkeypatch):
+    X, _ = make_blobs([10, 40, 30], 2, random_state=0)
+    model = CDSK(3, bandwidth="local", random_state=0).fit(X)
+    monkeypatch.setattr(_map, "_MAX_LABELS", 2)
+    plot.map(model, ax=ax)
+    sizes = np.bincount(model.labels_)
+    largest = sorted(np.argsort(-sizes, kind="stable")[:2].tolist())
+    assert sorted(int(text.get_text()) for text in ax.texts) == largest
+
+
+def test_map_asks_for_memory(fitted, monkeypatch):
+    monkeypatch.setattr("cdsk._utils._SMALL_REQUEST", 0)
+    monkeypatch.setattr("cdsk._utils.available_bytes", lambda: 10_000)
+    with pytest.raises(MemoryError, match=r"needs .* bytes"):
+        plot.map(fitted[0])
+    assert not pyplot.get_fignums()
+
+
 def test_choice_shows_curves_and_agreement(fitted, ax):
     model, _ = fitted
     selection = model.choice_
@@ -494,6 +635,7 @@ def test_frame_of_the_selected_kernel(fitted, ax, chosen):
 
 PLOTS_OF_MODELS = [
     *(plot.choice, plot.eigenvalues, plot.embedding, plot.margins, plot.similarity),
+    plot.map,
     lambda model: plot.overview(model, np.zeros((9, 2))),
     lambda model: plot.scatter(model, np.zeros((9, 2))),
 ]
@@ -515,7 +657,7 @@ def test_other_models_are_rejected(draw):
 
 @pytest.mark.parametrize(
     "name",
-    ["choice", "eigenvalues", "embedding", "margins", "overview", "similarity"],
+    ["choice", "eigenvalues", "embedding", "map", "margins", "overview", "similarity"],
 )
 def test_landmarks_of_blocks_are_plotted(name, tmp_path):
     model = BlockCDSK(2, random_state=0).fit(make_moons(400, random_state=0)[0])

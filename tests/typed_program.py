@@ -72,6 +72,7 @@ def parts(X: Floats) -> None:
 def pictures(model: CDSK, X: Floats) -> None:
     assert_type(plot.scatter(model, X, title="clusters"), Axes)
     assert_type(plot.similarity(model), Axes)
+    assert_type(plot.map(model, n_neighbors=10), Axes)
     assert_type(plot.margins(model), Axes)
     assert_type(plot.overview(model, X), Figure)
 

@@ -8,6 +8,7 @@ axes and returns them; ``overview`` returns a figure of all plots.
 from cdsk.plot._choice import choice
 from cdsk.plot._eigenvalues import eigenvalues
 from cdsk.plot._embedding import embedding
+from cdsk.plot._map import map
 from cdsk.plot._margins import margins
 from cdsk.plot._overview import overview
 from cdsk.plot._scatter import scatter
@@ -17,6 +18,7 @@ __all__ = [
     "choice",
     "eigenvalues",
     "embedding",
+    "map",
     "margins",
     "overview",
     "scatter",
