@@ -82,11 +82,11 @@ def test_values_between_minus_one_and_one_are_mapped(blobs, in_point_order):
         ({"kernel": "linear"}, r"Negative values in data: kernel\(X, X\) .*same a and"),
         (
             {"kernel": "laplacian", "kernel_params": {"width": 1}},
-            "kernel_params of kernel='laplacian' may be 'gamma'; got 'width'",
+            "kernel='laplacian' has 'gamma' as kernel_params; got 'width'",
         ),
         (
             {"kernel": "rbf", "kernel_params": {"gamma": 1}},
-            "kernel_params of kernel='rbf' may be none; got 'gamma'",
+            "kernel='rbf' has no parameters as kernel_params; got 'gamma'",
         ),
         (
             {"kernel": "cosine", "kernel_params": [1]},

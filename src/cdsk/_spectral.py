@@ -29,7 +29,7 @@ from sklearn.cluster import KMeans
 
 from cdsk._eigensolvers import TOLERANCE, Eigenpairs, fix_signs, leading_eigenpairs
 from cdsk._operators.base import Array, Indices, Kernel, Similarity
-from cdsk._utils import SharedContext, limit_blas_threads, limit_openmp_threads, warn
+from cdsk._utils import SharedContext, limit_openmp_threads, warn
 from cdsk._validation import check_random_state
 
 Labels = NDArray[np.int64]
@@ -313,19 +313,21 @@ def spectral_partition(
     tol: float = TOLERANCE,
     start: Eigenpairs | None = None,
 ) -> tuple[Embedding, Labels]:
-    """Return the ``Embedding`` of a ``Kernel``, all weights equal, and the labels."""
-    with limit_blas_threads():
-        # with equal weights S is a multiple of K, whatever the penalty
-        similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
-        embedding = spectral_step(similarity, n_clusters, rng, start, tol=tol)
-        labels = assign_labels(
-            embedding.vectors,
-            method,
-            n_init=n_init,
-            random_state=rng,
-            kernel=kernel,
-            multiplicity=kernel.multiplicity,
-        )
+    """Return the ``Embedding`` of a ``Kernel``, all weights equal, and the labels.
+
+    Callers limit BLAS to one thread.
+    """
+    # with equal weights S is a multiple of K, whatever the penalty
+    similarity = kernel.similarity(np.full(kernel.n, 1.0 / kernel.n), 1.0)
+    embedding = spectral_step(similarity, n_clusters, rng, start, tol=tol)
+    labels = assign_labels(
+        embedding.vectors,
+        method,
+        n_init=n_init,
+        random_state=rng,
+        kernel=kernel,
+        multiplicity=kernel.multiplicity,
+    )
     return embedding, labels
 
 

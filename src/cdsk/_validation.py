@@ -214,9 +214,9 @@ def _check_kernel_params(kernel: Any, parameters: Any) -> None:
     allowed = KERNEL_PARAMS[kernel] if kernel in PAIRWISE_KERNELS else ()
     for name, value in parameters.items():
         if name not in allowed:
-            expected = ", ".join(map(repr, sorted(allowed))) or "none"
+            expected = ", ".join(map(repr, sorted(allowed))) or "no parameters"
             raise ValueError(
-                f"kernel_params of kernel={kernel!r} may be {expected}; got {name!r}."
+                f"kernel={kernel!r} has {expected} as kernel_params; got {name!r}."
             )
         # gamma=None is scikit-learn's default, 1 / n_features
         if not (name == "gamma" and value is None):
