@@ -39,10 +39,8 @@ def compute_map(
     """
     if n_neighbors is not None:
         check_integer(n_neighbors, "n_neighbors", 1)
-    rng, n_threads = (
-        check_random_state(random_state),
-        resolve_n_threads(model.n_threads),
-    )
+    rng = check_random_state(random_state)
+    n_threads = resolve_n_threads(model.n_threads)
     points, rows = model._predictor.points, model.embedding_
     with one_thread_if_forked(), limit_blas_threads():
         graph = neighbor_graph(model, X, n_neighbors, n_threads)
