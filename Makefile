@@ -48,7 +48,7 @@ test-oldest: $(OLDEST)/installed  ## run the fast tests with the oldest supporte
 # interpreter itself has some.
 CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded compiled_loops dense eigen embedding \
     exported_names graph indefinite kernel layout low_rank multilevel neighbors products signals \
-    smo sparse votes weights))
+    smo spanning_tree sparse votes weights))
 WHOLE_TESTS := $(addprefix tests/test_,$(addsuffix .py,blocks_estimator blocks_gram \
     blocks_landmarks candidates estimator n_clusters noise points prediction representation \
     simd sparse_rows spectral))

@@ -24,6 +24,7 @@ LAYERS = [
     "_pairwise",
     "_voting",
     "_spectral",
+    "_spanning_tree",
     "_layout",
     "_qp",
     "_preprocessing",

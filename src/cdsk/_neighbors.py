@@ -301,7 +301,9 @@ class PrecomputedNeighbors(SparseState):
             )
         self.kth_distances = _kth_distances(graph)
         self.scales, self._cap = _cap_scales(self.kth_distances, robust)
-        self._graph = graph if k is None else select_entries(graph, _ranks(graph) < k)
+        self._graph = (
+            graph if k is None else select_entries(graph, entry_ranks(graph) < k)
+        )
 
     def kneighbors_graph(self, X: Any = None) -> sparse.csr_array:
         """Return the distances to the neighbors (m, n), of new points if X is given.
@@ -380,7 +382,7 @@ def select_entries(
     return sparse.csr_array(parts, shape=matrix.shape)
 
 
-def _ranks(graph: sparse.csr_array) -> Indices:
+def entry_ranks(graph: sparse.csr_array) -> Indices:
     """Return the rank of each entry in its row, nearest first, ties by column."""
     row = entry_rows(graph)
     order = np.lexsort((graph.indices, graph.data, row))
@@ -393,7 +395,7 @@ def _kth_distances(graph: sparse.csr_array) -> Array:
     """Return the distances to the 7th neighbors, or the last; 0 for empty rows."""
     distances, row = np.zeros(graph.shape[0]), entry_rows(graph)
     last = np.minimum(np.diff(graph.indptr), SCALE_NEIGHBOR)[row] - 1
-    is_kth = _ranks(graph) == last
+    is_kth = entry_ranks(graph) == last
     distances[row[is_kth]] = graph.data[is_kth]
     return distances
 
