@@ -288,7 +288,7 @@ def test_partitions_are_those_of_the_definitions(rng, blobs, multiplicity):
         if rule == "Gini":
             expected = merge_by_definition(tree, sizes, 5, float(bound))
         else:
-            least = max(2 * sizes.mean(), float(bound) * sizes.sum() / 5)
+            least = max(2, int(float(bound) * 200 / 5)) * sizes.sum() / 200
             expected, _ = cut_by_definition(tree, sizes, 5, least)
         assert labels.dtype == np.int64
         np.testing.assert_array_equal(labels, expected)

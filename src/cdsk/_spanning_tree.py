@@ -40,10 +40,11 @@ from cdsk._trees import cut_edges, merge_clusters, spanning_tree
 # Neighbors of each point in the graph, and the one whose distance is that of the core.
 _N_NEIGHBORS, _CORE_NEIGHBOR = 20, 5
 
-# Limits of the Gini index, and the least mass of pieces relative to the mean cluster.
+# Limits of the Gini index, and the least mass of pieces relative to the mean cluster,
+# rounded down to points of mean mass.
 _GINI_LIMITS, _LEAST_SHARES = (0.1, 0.3), (0.02, 0.25, 0.5)
 
-# No piece has less than the mass of this many points.
+# Points in a piece at least, of mean mass.
 _MIN_POINTS = 2
 
 # Relative rounding error of distances, and of sums of three of them.
@@ -88,7 +89,8 @@ def tree_partitions(
             partitions[f"{name}, Gini {limit}"] = relabel_by_appearance(labels)
         rooted = _root_tree(tree)
         for share in _LEAST_SHARES:
-            least = max(_MIN_POINTS / n, share / n_clusters) * total
+            n_least = max(_MIN_POINTS, int(share * n / n_clusters))
+            least = n_least * total / n
             cut_edges(*rooted, sizes, n_clusters, least, labels)
             partitions[f"{name}, cut {share}"] = relabel_by_appearance(labels)
     return partitions
