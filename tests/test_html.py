@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The HTML page: parsed, and used in Chromium if it is installed."""
 
+import base64
 import json
 import re
 import shutil
@@ -10,11 +11,22 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial import KDTree
 from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import KNeighborsTransformer
 
 from cdsk import CDSK, BlockCDSK
+from cdsk._map import compute_map
 from cdsk.plot._common import COLORS
 from cdsk.report._html import format_value
+from cdsk.report._map import (
+    MAX_MAP_ROWS,
+    encode_hundredths,
+    encode_integers,
+    find_centers,
+    quantize_positions,
+)
 from cdsk.report._plotted_rows import MAX_ROWS, sample_rows
 
 MALICIOUS = [
@@ -88,6 +100,23 @@ def load_data(page):
     return json.loads(text)
 
 
+def load_map(page):
+    """Return the data of the map, its arrays decoded, or None without a map."""
+    for text in page.get_texts("script", id="map-data"):
+        found = json.loads(text)
+        for key in "x y clusters margins probabilities typicality rows".split():
+            if found[key] is not None:
+                n_bytes, encoded = found[key]
+                found[key] = np.frombuffer(base64.b64decode(encoded), f"<i{n_bytes}")
+        return found
+    return None
+
+
+def read_page(report, tmp_path, **options):
+    report.to_html(tmp_path / "page.html", **options)
+    return Page((tmp_path / "page.html").read_text("utf-8"))
+
+
 # --- without a browser --------------------------------------------------------------
 
 
@@ -103,11 +132,13 @@ def test_page_is_self_contained(page, path):
 
 
 def test_names_are_escaped(page, path):
-    assert len(page.get_texts("script")) == 2
+    assert len(page.get_texts("script")) == 4
     assert MALICIOUS[0] not in path.read_text("utf-8")
     heads = page.get_texts("th", scope="col")
     assert set(MALICIOUS) <= set(heads)
     assert load_data(page)["features"] == MALICIOUS
+    names = load_map(page)["names"]
+    assert names == [f"flower {i} {MALICIOUS[0]}" for i in range(len(names))]
     assert any(
         text.endswith(MALICIOUS[0]) for text in page.get_texts("th", scope="row")
     )
@@ -183,10 +214,11 @@ def test_sentences_of_the_report(page, model):
 
 def test_accessible_names(page):
     for tag, attributes, _ in page.elements:
-        if tag == "svg":
+        if tag in ("svg", "canvas"):
             assert attributes["aria-label"] and attributes["tabindex"] == "0"
             description = page.get_texts("p", id=attributes["aria-describedby"])[0]
-            assert "left and\nright arrows" in description
+            keys = "left and\nright arrows" if tag == "svg" else "+ and - zoom"
+            assert keys in description
         if attributes.get("role") == "region":
             assert attributes["aria-label"]
         if tag == "th":
@@ -247,21 +279,42 @@ def test_missing_cells_and_names(with_missing):
             assert text.startswith(str(row) if row % 2 else f"flower {row}")
 
 
-def test_many_rows_are_sampled(tmp_path):
-    """A page of 10^5 rows, made from a fit of 40."""
-    n = 100_000
-    rng = np.random.default_rng(0)
-    small = CDSK(4, max_iter=0, random_state=0).fit(rng.normal(size=(40, 20)))
+class RepeatedRows(CDSK):
+    """A fit of 40 rows whose attributes are repeated 10^5 times."""
+
+    probabilities_ = None
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    """Model, report and map of 10^5 rows."""
+    n, rng = 100_000, np.random.default_rng(0)
+    X = rng.normal(size=(40, 20))
+    model = RepeatedRows(4, max_iter=0, random_state=0).fit(X)
+    model.probabilities_ = CDSK(4, max_iter=0, random_state=0).fit(X).probabilities_
     repeated = rng.integers(0, 40, n)
-    for name in "labels_ clusters_ weights_ margins_ typicality_ embedding_".split():
-        setattr(small, name, getattr(small, name)[repeated])
-    small.sample_weight_ = np.ones(n)
-    small.support_ = np.flatnonzero(small.weights_)
-    small.bandwidth_ = 1.0
-    report = small.report(rng.normal(size=(n, 20)))
-    report.to_html(tmp_path / "page.html")
+    names = "labels_ clusters_ weights_ margins_ typicality_ embedding_ probabilities_"
+    for name in names.split():
+        setattr(model, name, getattr(model, name)[repeated])
+    model.sample_weight_ = np.ones(n)
+    model.support_ = np.flatnonzero(model.weights_)
+    model.bandwidth_ = 1.0
+    positions = rng.normal(size=(n, 2))
+    positions[:, 0] += 8.0 * model.clusters_
+    return model, model.report(rng.normal(size=(n, 20))), positions
+
+
+@pytest.fixture
+def known_map(many_rows, monkeypatch):
+    """Return the positions of 10^5 rows from ``compute_map``."""
+    monkeypatch.setattr("cdsk.report._map.compute_map", lambda model: many_rows[2])
+
+
+def test_many_rows_are_sampled(many_rows, tmp_path):
+    model, report, _ = many_rows
+    n = len(model.labels_)
+    page = read_page(report, tmp_path, map=False)
     assert (tmp_path / "page.html").stat().st_size < 1e6
-    page = Page((tmp_path / "page.html").read_text("utf-8"))
     plotted = load_data(page)["rows"]
     assert len(plotted) == len(set(plotted)) == MAX_ROWS
     assert {row["row"] for row in report.to_dict()["rows"]} <= set(plotted)
@@ -325,6 +378,148 @@ def test_colors_are_those_of_plots(path):
     before_dark = path.read_text("utf-8").split("@media")[0]
     light = dict(re.findall(r"--c(\d): (#\w{6});", before_dark))
     assert tuple(light[str(i)] for i in range(10)) == COLORS
+
+
+# --- map, without a browser -----------------------------------------------------------
+
+
+def test_map_is_that_of_plot(page, model):
+    found = load_map(page)
+    positions = compute_map(model)
+    quantized = np.column_stack([found["x"], found["y"]]).astype(float)
+    # the same unit on both axes, and all 16 bits are used
+    unit = np.ptp(positions, axis=0).max() / 65534
+    offsets = unit * (quantized - quantized[0]) - (positions - positions[0])
+    assert np.abs(offsets).max() <= unit
+    assert np.ptp(quantized, axis=0).max() == 65534
+    assert np.abs(quantized).max() == 32767
+    noise = model.labels_ < 0
+    assert 0 < noise.sum() < len(noise)
+    clusters = np.where(noise, -1 - model.clusters_, model.labels_)
+    np.testing.assert_array_equal(found["clusters"], clusters)
+    for name in ("margins", "probabilities", "typicality"):
+        values = getattr(model, f"{name}_")
+        np.testing.assert_allclose(found[name] / 100, values, rtol=0, atol=0.005001)
+    assert found["rows"] is None
+    assert "rows are on the map" not in page.get_texts("body")[0]
+
+
+def test_positions_of_equal_points():
+    np.testing.assert_array_equal(quantize_positions(np.full((3, 2), 7.0)), 0)
+
+
+def test_centers_are_next_to_the_median():
+    rng = np.random.default_rng(0)
+    positions, labels = rng.normal(size=(60, 2)), rng.integers(-1, 3, 60)
+    for cluster, center in find_centers(positions, labels):
+        assert labels[center] == cluster
+        median = [np.median(column[labels == cluster]) for column in positions.T]
+        distances = np.linalg.norm(positions - median, axis=1)
+        assert distances[center] == distances[labels == cluster].min()
+    sizes = [np.sum(labels == y) for y, _ in find_centers(positions, labels)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == 3
+
+
+def test_integers_take_as_few_bytes_as_possible():
+    for values, n_bytes in (([-128, 127], 1), ([128], 2), ([-32769], 4), ([], 1)):
+        values = np.array(values, dtype=np.int64)
+        found, text = encode_integers(values)
+        assert found == n_bytes
+        decoded = np.frombuffer(base64.b64decode(text), f"<i{n_bytes}")
+        np.testing.assert_array_equal(decoded, values)
+    with pytest.raises(OverflowError, match="got 2147483648"):
+        encode_integers(np.array([2**31]))
+
+
+def test_hundredths_of_missing_and_large_values():
+    n_bytes, text = encode_hundredths(np.array([np.nan, np.inf, -1.0, 0.126, 1e9]))
+    decoded = np.frombuffer(base64.b64decode(text), f"<i{n_bytes}")
+    assert decoded.tolist() == [-101, -101, -100, 13, 32767]
+
+
+def test_map_of_many_rows_is_a_sample(model, data, tmp_path, monkeypatch):
+    names = [f"flower {i}" for i in range(len(data))]
+    whole = load_map(read_page(model.report(row_names=names), tmp_path))
+    monkeypatch.setattr("cdsk.report._map.MAX_MAP_ROWS", 50)
+    pages = [read_page(model.report(row_names=names), tmp_path) for _ in range(2)]
+    found = load_map(pages[0])
+    rows = found["rows"]
+    assert len(rows) == 50 and (np.diff(rows) > 0).all()
+    assert 0 <= rows[0] and rows[-1] < len(data)
+    np.testing.assert_array_equal(rows, load_map(pages[1])["rows"])
+    assert found["names"] == [names[i] for i in rows]
+    for key in ("clusters", "margins", "typicality"):
+        np.testing.assert_array_equal(found[key], whole[key][rows])
+    # the layout is that of all rows
+    x = whole["x"][rows].astype(float)
+    assert np.corrcoef(found["x"], x)[0, 1] == pytest.approx(1.0)
+    assert "50 of 140 rows are on the map, a random sample." in pages[0].get_texts(
+        "figcaption"
+    )[1].replace("\n", " ")
+
+
+def test_page_of_100_000_points_is_small(many_rows, known_map, tmp_path):
+    model, report, _ = many_rows
+    found = load_map(read_page(report, tmp_path))
+    assert len(found["x"]) == len(model.labels_) == MAX_MAP_ROWS
+    assert found["rows"] is None
+    assert (tmp_path / "page.html").stat().st_size < 2e6
+
+
+def test_map_is_computed_once_and_only_for_pages(model, data, tmp_path, monkeypatch):
+    calls = []
+
+    def count(model):
+        calls.append(model)
+        return compute_map(model)
+
+    monkeypatch.setattr("cdsk.report._map.compute_map", count)
+    report = model.report(data)
+    str(report), report.to_dict()
+    assert load_map(read_page(report, tmp_path, map=False)) is None
+    assert calls == []
+    read_page(report, tmp_path)
+    report._repr_html_()
+    assert len(calls) == 1
+
+
+def test_map_does_not_change_if_the_model_is_fitted_again(data, tmp_path):
+    model = CDSK(3, random_state=0).fit(data)
+    expected, later = model.report(), model.report()
+    expected.to_html(tmp_path / "before.html")
+    model.fit(data[:90] ** 2)
+    later.to_html(tmp_path / "after.html")
+    assert (tmp_path / "before.html").read_bytes() == (
+        tmp_path / "after.html"
+    ).read_bytes()
+
+
+def test_notebooks_show_small_maps(model, monkeypatch):
+    assert 'id="map"' in unescape(model.report()._repr_html_())
+    monkeypatch.setattr(
+        "cdsk.report._report._MAX_NOTEBOOK_ROWS", len(model.labels_) - 1
+    )
+    assert 'id="map"' not in unescape(model.report()._repr_html_())
+
+
+def test_kernel_matrix_has_no_map(data, tmp_path):
+    model = CDSK(3, kernel="precomputed", random_state=0).fit(rbf_kernel(data))
+    page = read_page(model.report(data), tmp_path)
+    assert load_map(page) is None
+    assert page.get_texts("canvas") == []
+    assert len(page.get_texts("script")) == 2
+    assert "Map" not in page.get_texts("h2")
+
+
+def test_map_of_a_neighbor_graph_and_of_landmarks(data, tmp_path):
+    graph = KNeighborsTransformer(n_neighbors=12).fit_transform(data)
+    model = CDSK(3, kernel="precomputed_neighbors", random_state=0).fit(graph)
+    assert len(load_map(read_page(model.report(), tmp_path))["x"]) == len(data)
+    blocks = BlockCDSK(3, random_state=0).fit(np.tile(data, (5, 1)))
+    found = load_map(read_page(blocks.report(), tmp_path))
+    assert len(found["x"]) == len(blocks.landmarks_)
+    assert found["names"][1] == "landmark 1"
 
 
 # --- in a browser ---------------------------------------------------------------------
@@ -606,3 +801,259 @@ def test_injected_scripts_do_not_run(browser, path, tmp_path):
     assert "Content Security Policy" in browser.get_log("browser")[0]["message"]
     browser.get(path.as_uri())
     assert browser.title == "140 points in 3 clusters"
+
+
+# --- map in a browser -----------------------------------------------------------------
+
+
+def wait_for_frame(browser):
+    """Return after the next frame is drawn."""
+    frames = "requestAnimationFrame(() => requestAnimationFrame(done))"
+    browser.execute_async_script(f"const done = arguments[0]; {frames}")
+
+
+def open_map(browser, path):
+    """Open a page and return the canvas of its map, which is visible."""
+    browser.get(path.as_uri())
+    (canvas,) = find_all(browser, "#map")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    wait_for_frame(browser)
+    return canvas
+
+
+def search(browser, text):
+    """Search a row of the map and return the status."""
+    from selenium.webdriver import Keys
+
+    (field,) = find_all(browser, "#map-query")
+    field.clear()
+    field.send_keys(text, Keys.ENTER)
+    wait_for_frame(browser)
+    return get_text(browser, "#map-status")
+
+
+def hover(browser, canvas, left=0, top=0):
+    """Return the row shown at some pixels from the center of the map, or None."""
+    from selenium.webdriver import ActionChains
+
+    # a move within the canvas, also if the pointer was there
+    for shift in (left + 1, left):
+        ActionChains(browser).move_to_element_with_offset(canvas, shift, top).perform()
+    wait_for_frame(browser)
+    (tooltip,) = find_all(browser, "#map-tooltip")
+    return get_text(browser, "#map-tooltip b") if tooltip.is_displayed() else None
+
+
+def press(browser, canvas, key):
+    from selenium.webdriver import ActionChains
+
+    browser.execute_script("arguments[0].focus()", canvas)
+    ActionChains(browser).send_keys(key).perform()
+    wait_for_frame(browser)
+
+
+def get_picture(browser, canvas):
+    return browser.execute_script("return arguments[0].toDataURL()", canvas)
+
+
+def get_center_pixel(browser, canvas):
+    """Return red, green, blue and opacity."""
+    # Chromium warns of several reads of the canvas itself
+    script = """
+        const canvas = arguments[0], pixel = document.createElement("canvas");
+        pixel.width = pixel.height = 1;
+        const context = pixel.getContext("2d", {willReadFrequently: true});
+        context.drawImage(canvas, -canvas.width / 2, -canvas.height / 2);
+        return [...context.getImageData(0, 0, 1, 1).data];
+    """
+    return np.array(browser.execute_script(script, canvas), dtype=float)
+
+
+def find_isolated(found, candidates):
+    """Return the candidate that is farthest from any other point of a map."""
+    points = np.column_stack([found["x"], found["y"]])
+    distances = KDTree(points).query(points[candidates], 2)[0][:, 1]
+    return int(candidates[distances.argmax()])
+
+
+def test_search_centers_a_row(opened, path, page, model):
+    canvas = open_map(opened, path)
+    found = load_map(page)
+    before = get_picture(opened, canvas)
+    for cluster in range(3):
+        row = find_isolated(found, np.flatnonzero(model.labels_ == cluster))
+        name = f"flower {row} {MALICIOUS[0]}"
+        status = search(opened, name.upper())
+        assert status == (
+            f"{name}: cluster {cluster}, margin {model.margins_[row]:.2f}, "
+            f"probability {model.probabilities_[row]:.2f}, "
+            f"typicality {model.typicality_[row]:.2f}."
+        )
+        assert hover(opened, canvas) == name
+        color = COLORS[cluster].lstrip("#")
+        expected = [int(color[i : i + 2], 16) for i in (0, 2, 4)]
+        pixel = get_center_pixel(opened, canvas)
+        np.testing.assert_allclose(pixel[:3], expected, atol=2)
+        # by its number
+        assert search(opened, f"{row}").endswith(status)
+    assert get_picture(opened, canvas) != before
+    assert search(opened, "rose").startswith("No row of the map")
+    press(opened, canvas, "0")
+    assert get_picture(opened, canvas) == before
+
+
+def test_next_match_of_a_search(opened, path):
+    open_map(opened, path)
+    matches = [13, *range(130, 140)]
+    for k, row in enumerate([*matches, 13]):
+        status = search(opened, "flower 13")
+        assert status.startswith(f"{1 + k % 11} of 11. flower {row} ")
+    # after another search, from the first one
+    search(opened, "flower 5")
+    assert search(opened, "flower 13").startswith("1 of 11. flower 13 ")
+
+
+def test_zoom_and_pan(opened, path, page):
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    canvas = open_map(opened, path)
+    row = find_isolated(load_map(page), np.arange(140))
+    name = f"flower {row} {MALICIOUS[0]}"
+    whole = get_picture(opened, canvas)
+    search(opened, str(row))
+    press(opened, canvas, Keys.ESCAPE)
+    pictures = [whole, get_picture(opened, canvas)]
+
+    def check(left=0, top=0):
+        """The row is at this offset, and the picture is new."""
+        assert hover(opened, canvas, left, top) == name
+        ActionChains(opened).move_to_element(find_all(opened, "#map-in")[0]).perform()
+        wait_for_frame(opened)
+        picture = get_picture(opened, canvas)
+        assert picture not in pictures
+        pictures.append(picture)
+
+    find_all(opened, "#map-in")[0].click()
+    check()
+    press(opened, canvas, "+")
+    check()
+    origin = ScrollOrigin.from_element(canvas)
+    ActionChains(opened).scroll_from_origin(origin, 0, -100).perform()
+    check()
+    press(opened, canvas, Keys.ARROW_LEFT)
+    check(60)
+    press(opened, canvas, Keys.ARROW_DOWN)
+    check(60, -60)
+    ActionChains(opened).drag_and_drop_by_offset(canvas, 40, 90).perform()
+    check(100, 30)
+    for button in ("#map-out", "#map-reset"):
+        find_all(opened, button)[0].click()
+        wait_for_frame(opened)
+    assert get_picture(opened, canvas) == whole
+
+
+def test_click_keeps_a_point(opened, path, page):
+    from selenium.webdriver import ActionChains, Keys
+
+    canvas = open_map(opened, path)
+    row = find_isolated(load_map(page), np.arange(140))
+    search(opened, str(row))
+    press(opened, canvas, Keys.ESCAPE)
+    (tooltip,) = find_all(opened, "#map-tooltip")
+    assert not tooltip.is_displayed()
+    ActionChains(opened).move_to_element(canvas).click().perform()
+    ActionChains(opened).move_to_element(find_all(opened, "#map-in")[0]).perform()
+    wait_for_frame(opened)
+    assert tooltip.is_displayed()
+    assert get_text(opened, "#map-tooltip b") == f"flower {row} {MALICIOUS[0]}"
+    press(opened, canvas, Keys.ESCAPE)
+    press(opened, canvas, Keys.ENTER)
+    assert get_text(opened, "#map-status").startswith(f"flower {row} ")
+
+
+def test_map_colors_by_typicality_and_dims_clusters(opened, path, page, model):
+    canvas = open_map(opened, path)
+    row = find_isolated(load_map(page), np.flatnonzero(model.labels_ == 1))
+    search(opened, str(row))
+    by_cluster = get_center_pixel(opened, canvas)
+    (legend,) = find_all(opened, "#map-legend")
+    assert not legend.is_displayed()
+    for name, values in (("typicality", model.typicality_), ("margin", model.margins_)):
+        find_all(opened, f"#map-color [value={name}]")[0].click()
+        wait_for_frame(opened)
+        assert legend.text.startswith(f"{name}: 0")
+        level = min(max(int(10 * round(values[row], 2)), 0), 9)
+        script = "return getComputedStyle(arguments[0]).backgroundColor"
+        swatch = find_all(opened, "#map-legend i")[level]
+        shares = re.findall(r"[\d.]+", opened.execute_script(script, swatch))
+        expected = [255 * float(share) for share in shares]
+        pixel = get_center_pixel(opened, canvas)
+        np.testing.assert_allclose(pixel[:3], expected, atol=3)
+    find_all(opened, "#map-color [value=cluster]")[0].click()
+    wait_for_frame(opened)
+    np.testing.assert_array_equal(get_center_pixel(opened, canvas), by_cluster)
+    # in the table of clusters
+    for cluster, is_dimmed in ((0, True), (1, False)):
+        script = "document.querySelectorAll('.clusters button')[arguments[0]].click()"
+        opened.execute_script(script, cluster)
+        wait_for_frame(opened)
+        pixel = get_center_pixel(opened, canvas)
+        assert (pixel[3] < 100) == is_dimmed
+
+
+def test_pinch(opened, path, page):
+    canvas = open_map(opened, path)
+    row = find_isolated(load_map(page), np.arange(140))
+    search(opened, str(row))
+    before = get_picture(opened, canvas)
+    box = "const b = arguments[0].getBoundingClientRect(); "
+    box += "return [b.left + b.width / 2, b.top + b.height / 2]"
+    left, top = opened.execute_script(box, canvas)
+
+    def touch(kind, offset=None):
+        points = [] if offset is None else [(left - offset, top), (left + offset, top)]
+        points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)]
+        event = {"type": kind, "touchPoints": points}
+        opened.execute_cdp_cmd("Input.dispatchTouchEvent", event)
+
+    opened.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    try:
+        touch("touchStart", 50)
+        touch("touchMove", 75)
+        touch("touchMove", 100)
+        touch("touchEnd")
+        wait_for_frame(opened)
+    finally:
+        opened.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    assert get_picture(opened, canvas) != before
+    assert hover(opened, canvas) == f"flower {row} {MALICIOUS[0]}"
+
+
+def test_map_of_100_000_points(browser, many_rows, known_map, tmp_path):
+    model, report, _ = many_rows
+    page = read_page(report, tmp_path)
+    canvas = open_map(browser, tmp_path / "page.html")
+    found = load_map(page)
+    whole = get_picture(browser, canvas)
+    for cluster in (0, 3):
+        row = find_isolated(found, np.flatnonzero(model.labels_ == cluster))
+        assert search(browser, f"row {row}").startswith(f"Row {row}: cluster {cluster}")
+        assert hover(browser, canvas) == f"Row {row}"
+        press(browser, canvas, "+")
+        assert hover(browser, canvas) == f"Row {row}"
+    assert search(browser, "100000").startswith("No row of the map")
+    press(browser, canvas, "0")
+    assert get_picture(browser, canvas) == whole
+    assert browser.get_log("browser") == []
+
+
+def test_search_in_a_sample_of_rows(browser, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("cdsk.report._map.MAX_MAP_ROWS", 50)
+    page = read_page(model.report(), tmp_path)
+    open_map(browser, tmp_path / "page.html")
+    rows = load_map(page)["rows"]
+    assert search(browser, str(rows[7])).startswith(f"Row {rows[7]}: ")
+    missing = min(set(range(140)) - set(rows.tolist()))
+    assert search(browser, str(missing)).startswith("No row of the map")
+    assert browser.get_log("browser") == []

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 from cdsk import CDSK, BlockCDSK, plot
 from cdsk._map import compute_map, neighbor_graph
-from cdsk.plot import _choice, _common, _files, _map, _scatter, _similarity
+from cdsk.plot import _choice, _common, _files, _scatter, _similarity
 from cdsk.report._layout import (
     arrange_corners,
     compute_mean_directions,
@@ -556,7 +556,7 @@ def test_map_of_few_points(n, tmp_path):
 def test_map_labels_the_largest_clusters(ax, monkeypatch):
     X, _ = make_blobs([10, 40, 30], 2, random_state=0)
     model = CDSK(3, bandwidth="local", random_state=0).fit(X)
-    monkeypatch.setattr(_map, "_MAX_LABELS", 2)
+    monkeypatch.setattr("cdsk.report._map.MAX_MAP_LABELS", 2)
     plot.map(model, ax=ax)
     sizes = np.bincount(model.labels_)
     largest = sorted(np.argsort(-sizes, kind="stable")[:2].tolist())

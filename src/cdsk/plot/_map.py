@@ -16,12 +16,10 @@ from cdsk.plot._common import (
     get_point_colors,
     plot_points,
 )
+from cdsk.report._map import find_centers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Only the largest clusters are labeled if there are more.
-_MAX_LABELS = 40
 
 # Points (1/72 inch) between a label and its point.
 _LABEL_OFFSET = 4
@@ -85,14 +83,10 @@ def _label_clusters(ax, positions, labels):
     """Write the number of each cluster above the member nearest to its median."""
     from matplotlib.patheffects import withStroke
 
-    sizes = np.bincount(labels[labels >= 0])
-    largest = np.argsort(-sizes, kind="stable")[:_MAX_LABELS]
-    for cluster in largest[sizes[largest] > 0]:
-        members = positions[labels == cluster]
-        offsets = members - np.median(members, axis=0)
+    for cluster, center in find_centers(positions, labels):
         ax.annotate(
             str(cluster),
-            members[np.argmin(np.square(offsets).sum(axis=1))],
+            positions[center],
             # a number would hide a small cluster
             xytext=(0, _LABEL_OFFSET),
             textcoords="offset points",

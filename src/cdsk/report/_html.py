@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Report as one self-contained HTML page.
 
-page.html is the template, page.css the style sheet, page.js the interaction. All text
-from the data is escaped where it is inserted. The content security policy of the page
-allows its own script only, by hash, and no network.
+page.html is the template, page.css the style sheet, page.js the interaction; map.html
+and map.js are those of the map. All text from the data is escaped where it is inserted.
+The content security policy of the page allows its own scripts only, by hash, and no
+network.
 """
 
 import base64
@@ -35,6 +36,8 @@ MAX_CLUSTERS = 100
 _MAX_EXPANDED = 3
 # Numbers of clusters listed, those of highest score.
 _MAX_COUNTS = 6
+# Colors of typicality and margins on the map.
+_N_LEVELS = 10
 
 _CONFIDENCE = (
     "Confidence is the mean margin of a cluster: 1 if all votes of other points are "
@@ -43,15 +46,17 @@ _CONFIDENCE = (
 )
 
 
-def render_page(summary, plotted):
-    """Return the page as text."""
-    script = _read_resource("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def render_page(summary, plotted, row_map):
+    """Return the page as text; ``row_map`` may be None."""
+    scripts = [_read_resource("page.js")]
+    if row_map is not None:
+        scripts.append(_read_resource("map.js"))
     return Template(_read_resource("page.html")).substitute(
         style=_read_resource("page.css"),
-        script=script,
-        script_hash=digest,
-        data=_dump_data(summary, plotted),
+        scripts="".join(f"<script>{script}</script>" for script in scripts),
+        script_hashes=" ".join(map(_hash_script, scripts)),
+        data=_render_data("data", _collect_data(summary, plotted))
+        + ("" if row_map is None else _render_data("map-data", row_map.encode())),
         title=escape(_format_title(summary)),
         subtitle=_render_subtitle(summary),
         tiles=_render_tiles(summary),
@@ -60,6 +65,7 @@ def render_page(summary, plotted):
         sample=_describe_sample(summary, plotted),
         axes=_render_axes(summary, plotted),
         clusters=_render_clusters(summary),
+        map="" if row_map is None else _render_map(summary, row_map),
         confidence=_CONFIDENCE,
         shown_features=_describe_features(summary),
         typical=_render_typical_rows(summary),
@@ -74,6 +80,11 @@ def render_page(summary, plotted):
 @cache
 def _read_resource(name):
     return files("cdsk.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash_script(script):
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 def format_value(value):
@@ -199,6 +210,24 @@ def _render_bar(fraction, text):
 
 def _format_fixed(value, digits):
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+# --- map ------------------------------------------------------------------------------
+
+
+def _render_map(summary, row_map):
+    n, n_drawn = summary["data"]["n_rows"], len(row_map.rows)
+    levels = (
+        f'<i style="--level:{100 * i / (_N_LEVELS - 1):.0f}%"></i>'
+        for i in range(_N_LEVELS)
+    )
+    return Template(_read_resource("map.html")).substitute(
+        placeholder="number" if row_map.names is None else "name or number",
+        levels="".join(levels),
+        sample=""
+        if n_drawn == n
+        else f"{n_drawn} of {n} rows are on the map, a random sample.",
+    )
 
 
 # --- tables of rows -------------------------------------------------------------------
@@ -343,14 +372,22 @@ def _render_paragraphs(sentences):
     return "".join(f"<p>{escape(sentence)}.</p>" for sentence in sentences)
 
 
-# --- data of the script ---------------------------------------------------------------
+# --- data of the scripts --------------------------------------------------------------
 
 
-def _dump_data(summary, plotted):
-    """Return what the script shows of every point, in the order of the circles."""
+def _render_data(element_id, data):
+    """Return a script element that holds JSON."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    # no text can close the script element
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{element_id}">{text}</script>'
+
+
+def _collect_data(summary, plotted):
+    """Return what page.js shows of every point, in the order of the circles."""
     features = [feature["name"] for feature in summary["features"]["shown"]]
     values = [_round_values(values) for values in plotted.values] if features else None
-    data = {
+    return {
         "features": features,
         "rows": plotted.rows.tolist(),
         "names": plotted.names,
@@ -361,9 +398,6 @@ def _dump_data(summary, plotted):
         "typicality": _round_values(plotted.typicality.tolist()),
         "values": values,
     }
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    # no text can close the script element
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _round_values(values):

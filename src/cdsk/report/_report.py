@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from cdsk.report._feature_table import FeatureTable
+from cdsk.report._map import RowMap
 from cdsk.report._plotted_rows import PlottedRows, sample_rows
 from cdsk.report._summary import add_rows, collect_rows, summarize_model
 from cdsk.report._text import format_text
 
 # Of the page in a notebook, in pixels.
 _HEIGHT = 640
+# A notebook shows the map of at most so many rows, which takes about two seconds.
+_MAX_NOTEBOOK_ROWS = 10_000
 
 
 class Report:
@@ -24,9 +27,12 @@ class Report:
     if the model is fitted again.
     """
 
-    def __init__(self, summary: dict[str, Any], plotted: PlottedRows) -> None:
+    def __init__(
+        self, summary: dict[str, Any], plotted: PlottedRows, row_map: RowMap | None
+    ) -> None:
         self._summary = summary
         self._plotted = plotted
+        self._row_map = row_map
 
     def __str__(self) -> str:
         return format_text(self._summary)
@@ -45,31 +51,38 @@ class Report:
         """
         return copy.deepcopy(self._summary)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
+    def to_html(self, path: str | os.PathLike[str], *, map: bool = True) -> None:
         """Write the report as a self-contained HTML page.
 
-        At most 3000 rows are plotted; a page of more rows shows a sample and says so.
+        At most 3000 rows are plotted, and 100 000 on the map; a page of more rows shows
+        a sample and says so.
 
         Parameters
         ----------
         path : str or path-like
             File to write.
+        map : bool, default=True
+            Whether the page has a map, as ``cdsk.plot.map``. To compute it takes about
+            as long as a fit. A model of a kernel matrix has none.
         """
-        Path(path).write_text(self._render_page(), encoding="utf-8", newline="\n")
+        page = self._render_page(map)
+        Path(path).write_text(page, encoding="utf-8", newline="\n")
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, isolated from the styles of the notebook."""
-        page = html.escape(self._render_page(), quote=True)
+        is_small = self._summary["data"]["n_rows"] <= _MAX_NOTEBOOK_ROWS
+        page = html.escape(self._render_page(is_small), quote=True)
         return (
             f'<iframe title="CDSK report" sandbox="allow-scripts" srcdoc="{page}" '
             f'style="width: 100%; height: {_HEIGHT}px; border: 0"></iframe>'
         )
 
-    def _render_page(self):
+    def _render_page(self, has_map):
         # most reports are only printed
         from cdsk.report._html import render_page
 
-        return render_page(self._summary, self._plotted)
+        row_map = self._row_map if has_map else None
+        return render_page(self._summary, self._plotted, row_map)
 
 
 def make_report(
@@ -97,4 +110,9 @@ def make_report(
     rows = sample_rows(collect_rows(summary), n_rows)
     add_rows(summary, model, table, rows)
     columns = [feature["column"] for feature in summary["features"]["shown"]]
-    return Report(summary, PlottedRows.from_model(model, table, rows, columns))
+    plotted = PlottedRows.from_model(model, table, rows, columns)
+    row_map = None
+    if summary["data"]["input_type"] != "precomputed":
+        # the copy keeps the attributes of this fit
+        row_map = RowMap(copy.copy(model), table.row_names)
+    return Report(summary, plotted, row_map)

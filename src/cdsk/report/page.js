@@ -45,6 +45,7 @@
     const details = document.querySelector(`details[data-cluster="${selected}"]`);
     if (details !== null) details.open = true;
     byId("clear").hidden = selected === null;
+    document.dispatchEvent(new CustomEvent("selectcluster", { detail: selected }));
     byId("status").textContent =
       selected === null ? "All clusters are shown." : `All clusters except ${selected} are dimmed.`;
   };
