@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_breast_cancer, make_blobs
 
 import cdsk
 import reference
@@ -21,6 +21,7 @@ from cdsk._neighbors import Neighbors
 from cdsk._operators.dense import DenseKernel
 from cdsk._operators.sparse import SparseKernel
 from cdsk._pairwise import estimate_bandwidth
+from cdsk._spanning_tree import tree_partitions
 from cdsk._validation import rescale_kernel_matrix
 from cdsk._voting import NeighborVotes
 from stages import candidates_of
@@ -69,7 +70,13 @@ def test_auto_gives_truncated_kernels_of_all_factors(X, n_neighbors):
     candidates = rbf(X, "auto", n_neighbors)
     neighbors = Neighbors(X, n_neighbors or N_NEIGHBORS, robust=True)
     assert (neighbors.scales < neighbors.kth_distances).any()
-    assert len(candidates) == len({c.name for c in candidates}) == 6
+    assert len(candidates) == len({c.name for c in candidates}) == 7
+    full = candidates.pop()
+    value = estimate_bandwidth(X, "neighbor")
+    assert full.bandwidth == value
+    np.testing.assert_allclose(
+        full.kernel().as_array(), reference.gaussian_gram(X, value).astype(float)
+    )
     for candidate, factor in zip(candidates, FACTORS, strict=True):
         bandwidth = factor * neighbors.scales
         np.testing.assert_allclose(candidate.bandwidth, bandwidth, rtol=1e-14)
@@ -185,14 +192,20 @@ def test_far_points_are_given_to_the_nearest_cluster():
 
 
 def test_estimator_tells_the_candidates(rng):
-    X = make_blobs(120, centers=3, random_state=0)[0]
+    X = make_blobs(120, centers=3, cluster_std=0.3, random_state=0)[0]
     model = CDSK(3, random_state=0).fit(X)
     choice = model.choice_
-    assert choice.names == tuple(c.name for c in rbf(X, "auto"))
-    assert choice.chosen == np.argmax(choice.scores)
+    names = [c.name for c in rbf(X, "auto")]
+    neighbors = Neighbors(X, 20, robust=True)
+    assert choice.names == (
+        *names,
+        *(f"{name}, initial" for name in names),
+        *tree_partitions(neighbors, 3),
+    )
+    # all agree, and the first is taken
+    assert choice.chosen == np.argmax(choice.scores) == 0
     np.testing.assert_array_equal(
-        model.bandwidth_,
-        FACTORS[choice.chosen] * Neighbors(X, 20, robust=True).scales,
+        model.bandwidth_, FACTORS[choice.chosen] * neighbors.scales
     )
     # old points vote with the bandwidths they were fitted with
     b = model.bandwidth_
@@ -202,7 +215,8 @@ def test_estimator_tells_the_candidates(rng):
 
 
 def test_bound_is_that_of_the_chosen_kernel(in_point_order):
-    X = in_point_order(make_blobs(120, centers=3, random_state=0)[0])
+    X = make_blobs(120, centers=3, cluster_std=0.3, random_state=0)[0]
+    X = in_point_order(X)
     model = CDSK(3, random_state=0).fit(X)
     K = rbf(X, "auto")[model.choice_.chosen].kernel().as_array()
     expected = cdsk.theory.generalization_bound(K, model.labels_, model.weights_)
@@ -354,3 +368,30 @@ def test_memory_of_a_fit_is_asked_for_before_the_search(
         limit_memory(available)
         with error:
             model.fit(X)
+
+
+def test_a_partition_by_a_tree_has_the_classifier_of_the_kernel_nearest_to_it():
+    X = make_blobs(120, centers=3, random_state=0)[0]
+    model = CDSK(3, random_state=0).fit(X)
+    choice = model.choice_
+    winner = choice.names[choice.chosen]
+    assert "tree" in winner
+    neighbors = Neighbors(np.ascontiguousarray(model._predictor.index.X), 20)
+    labels = tree_partitions(neighbors, 3)[winner]
+    np.testing.assert_array_equal(
+        model.labels_, labels[model._predictor.points.inverse]
+    )
+    nearest = 7 + int(np.argmax(choice.agreement[choice.chosen, 7:14]))
+    assert choice.names[nearest].startswith(model._predictor.candidate.name)
+    assert np.mean(model.predict(X) == model.labels_) > 0.98
+
+
+def test_a_partition_by_the_initial_weights_has_these():
+    X = load_breast_cancer().data
+    model = CDSK(2, random_state=0).fit(X)
+    choice = model.choice_
+    assert choice.names[choice.chosen].endswith(", initial")
+    np.testing.assert_array_equal(model.weights_, np.full(569, 1 / 569))
+    assert model.n_iter_ == 0
+    assert len(model.history_) == 1
+    assert model.converged_

@@ -91,7 +91,8 @@ def test_attributes(fitted):
     assert model.bandwidth_.shape == (150,)
     assert (model.bandwidth_ > 0).all()
     assert model.lam_ == 0.2
-    assert model.choice_.scores.shape == (6,)
+    # two partitions of each of seven kernels, and ten by spanning trees
+    assert model.choice_.scores.shape == (24,)
     assert model.choice_.chosen == np.argmax(model.choice_.scores)
     assert model.representation_.view == "raw"
     assert model.margins_.shape == (150,)

@@ -64,12 +64,15 @@ def test_scores_with_neighbors_are_those_of_the_definition(rng, k):
     held = [reference.cohesion(p, 3, A) for p in partitions]
     np.testing.assert_allclose(choice.cohesion, held, atol=1e-14)
     pairs = [
-        held[i] * held[j] * adjusted_rand_score(partitions[i], partitions[j])
+        np.sqrt(held[i] * held[j]) * adjusted_rand_score(partitions[i], partitions[j])
         for i in range(6)
-        for j in range(i)
+        for j in range(6)
     ]
+    pairs = np.reshape(pairs, (6, 6))
     mean = cohesive_agreement(partitions, 3, kernel)
-    assert mean == pytest.approx(np.mean(pairs), abs=1e-14)
+    assert mean == pytest.approx(np.mean(pairs[np.tri(6, k=-1) > 0]), abs=1e-14)
+    crossed = cohesive_agreement(partitions[:2], 3, kernel, others=partitions[2:])
+    assert crossed == pytest.approx(np.mean(pairs[:2, 2:]), abs=1e-14)
 
 
 def test_cohesion_of_what_is_known_by_hand(rng):

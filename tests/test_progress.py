@@ -65,11 +65,11 @@ def test_lines_show_the_fraction_and_the_time_left(wait, capsys, without_tqdm):
         progress.update(0.5)
         progress.iteration(ITERATION)
     *lines, last = capsys.readouterr().err.splitlines()
-    # 5 % of representation, 25 % skipped, half of 50 % as if it were done
+    # 5 % of representation, 35 % skipped, half of 40 % as if it were done
     assert lines == [
         "[CDSK]   0%  representation",
-        "[CDSK]  55%  kernel 2 of 2  (about 6 s left)",
-        "[CDSK]  68%  kernel 2 of 2  (about 12 s left)",
+        "[CDSK]  60%  kernel 2 of 2  (about 6 s left)",
+        "[CDSK]  70%  kernel 2 of 2  (about 14 s left)",
     ]
     assert last == "[CDSK] done in 16.0 s: representation 25%, kernels 75%"
 
@@ -121,7 +121,7 @@ def test_a_fit_goes_through_its_stages(capsys, monkeypatch, installed):
     assert out == ""
     assert ("|" in err) == installed  # a bar
     stages = ["representation", "neighbors"]
-    stages += [f"kernel {i} of 6" for i in range(1, 7)]
+    stages += [f"kernel {i} of 7" for i in range(1, 8)]
     places = [err.index(stage) for stage in [*stages, "the winner", "done in"]]
     assert places == sorted(places)
     assert "round" not in err

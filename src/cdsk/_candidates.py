@@ -6,9 +6,10 @@ nearest neighbors, with bandwidths of 1 to 1/8 of the local scale of each point;
 scales of outliers are capped. The widest, 1, is robust to noise. The factors are
 sqrt(2) apart; the one after the widest is left out, as two wide kernels would outvote
 narrow ones that are right. With many features and few points per cluster, 5 neighbors
-are more often of the same cluster (``default_n_neighbors``). ``_model_selection.py``
-selects among the partitions. docs/notes/2026-11-17-views.md has the alternatives that
-were measured.
+are more often of the same cluster (``default_n_neighbors``). Up to 2000 points there is
+a seventh candidate, on all pairs with one bandwidth, which is robust to noise too.
+``_model_selection.py`` selects among the partitions. docs/notes/2026-11-17-views.md and
+2026-11-18-voters.md have the alternatives that were measured.
 
 A candidate can make its kernel at any time: the fitted model keeps the selected one.
 """
@@ -20,7 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdsk._neighbors import Neighbors, PrecomputedNeighbors, SlowSearchNotice
+from cdsk._neighbors import (
+    SCALE_NEIGHBOR,
+    Neighbors,
+    PrecomputedNeighbors,
+    SlowSearchNotice,
+)
 from cdsk._operators.base import Array, Candidate, Kernel, Votes
 from cdsk._operators.dense import DenseKernel, scale_by_multiplicity
 from cdsk._operators.low_rank import LowRankKernel
@@ -44,6 +50,9 @@ FACTORS = tuple(2.0 ** (-0.5 * i) for i in (0, 2, 3, 4, 5, 6))
 
 # Neighbors if there are so many features and few points per cluster.
 _FEWER_NEIGHBORS, MANY_FEATURES = 5, 60
+
+# Points up to which a kernel on all pairs is tried too: 32 MB.
+MAX_FULL_POINTS = 2000
 
 # Memory of a fit of truncated kernels per point and neighbor, and per point and
 # cluster: the sparse matrices of a kernel and its similarity, and the vectors of six
@@ -221,7 +230,13 @@ def make_candidates(
             X, k, robust=is_auto, n_threads=n_threads, callback=callback
         )
     graph = None if neighbors is None else NeighborGraph(neighbors, multiplicity)
-    return _gaussians(X, graph, settings, context, multiplicity)
+    candidates = _gaussians(X, graph, settings, context, multiplicity)
+    is_found = isinstance(neighbors, Neighbors) and not sparse.issparse(X)
+    if is_auto and is_found and SCALE_NEIGHBOR < n <= MAX_FULL_POINTS:
+        # one more, on all pairs
+        settings = replace(settings, bandwidth="neighbor")
+        candidates += _gaussians(X, None, settings, context, multiplicity)
+    return candidates
 
 
 def _gaussians(

@@ -104,12 +104,14 @@ class CDSK(
     bandwidth : float or str, default="auto"
         Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of
         nearest neighbors, with bandwidths of 1/8 to 1 of the distance of each point to
-        its 7th neighbor, and keeps the partition that agrees most with the others (see
-        ``choice_``). Other rules and numbers give one kernel on all pairs of points, a
-        number in the unit of the data: "neighbor": half the mean distance to the 7th
-        neighbor; "variance": variance of the pairwise distances, as printed in the
-        paper; "std": its square root; "median": the median distance; "local": one per
-        point, a quarter of the distance to its 7th neighbor.
+        its 7th neighbor, and up to 2000 points one on all pairs. Of their partitions,
+        by learned and by initial weights, and of ten by minimum spanning trees, it
+        keeps the one that agrees most with the others (see ``choice_``). Other rules
+        and numbers give one kernel on all pairs of points, a number in the unit of the
+        data: "neighbor": half the mean distance to the 7th neighbor; "variance":
+        variance of the pairwise distances, as printed in the paper; "std": its square
+        root; "median": the median distance; "local": one per point, a quarter of the
+        distance to its 7th neighbor.
     n_neighbors : int, default=None
         Truncates the Gaussian kernel to pairs in which one point is among the
         n_neighbors nearest of the other. None: 20 for ``bandwidth="auto"``, or 5 if
@@ -127,17 +129,20 @@ class CDSK(
     rank : int, default=None
         Rank of the approximation, at most ``n_samples``; None: the smallest that
         misses at most 5 % of the trace of the centered kernel, up to 2000.
-    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
-            default="auto"
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten", \
+            "layout"}, default="auto"
         Transformation of the data: none; every feature has mean 0 and standard
         deviation 1; its values are replaced by the normal quantiles of their ranks;
-        principal components of variance 1. "auto" takes the view whose partitions agree
-        most over the scales, or standardizes if there are fewer than 4 features and
-        one varies more than twice as much as another (see ``representation_``); it is
-        "raw" with another ``kernel`` or ``bandwidth``.
+        principal components of variance 1; positions in a layout of the neighbor graph,
+        in which neighbors attract and other points repel each other. "auto" takes the
+        view whose partitions agree most over the scales, or standardizes if there are
+        fewer than 4 features and one varies more than twice as much as another (see
+        ``representation_``); with many points, it may take the layout of that view. It
+        is "raw" with another ``kernel`` or ``bandwidth``.
     n_components : int, default=None
-        Number of components for ``representation="whiten"``; None: the rank of the
-        data. Not used by "auto".
+        Number of components for ``representation="whiten"``, where None is the rank of
+        the data, or of dimensions of a layout, at most 16, where None is 10. Not used
+        by "auto".
     lam : float in (0, 1] or "auto", default=0.2
         Weight of the regularizer relative to the mean risk; the paper's lambda is
         ``n_samples * lam``. At least this fraction of the points has positive weight;
@@ -245,7 +250,9 @@ class CDSK(
         Weighted kernel votes of the other points for any cluster, in units of their
         median: near 0 for outliers, whatever their margins.
     choice_ : Choice
-        The candidate kernels, their scores, and which was selected.
+        The candidate partitions, their scores, and which was selected. If it is one by
+        a spanning tree, embedding and votes are those of the kernel whose partition by
+        the initial weights agrees most with it.
     approximation_ : Approximation or None
         Rank and errors of the approximated kernel: ``rank``, the relative
         ``trace_error``, and ``largest_error`` of 10,000 random entries. None if the

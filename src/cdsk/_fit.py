@@ -34,8 +34,11 @@ from cdsk._model_selection import (
     CountChoice,
     LambdaSearch,
     default_counts,
+    fit_layout,
+    has_points_for_layout,
     represent_for_counting,
     select_lam,
+    select_layout,
     select_n_clusters,
     select_partition,
     select_representation,
@@ -53,8 +56,10 @@ from cdsk._result import (
     Problem,
 )
 from cdsk._settings import FitContext
+from cdsk._spanning_tree import tree_partitions
 from cdsk._spectral import (
     Embedding,
+    Labels,
     assign_labels,
     spectral_step,
     warn_fewer_clusters,
@@ -88,7 +93,7 @@ def preprocess(X: Any, context: FitContext) -> Problem:
             n_clusters, count_choice, representation = _count_and_represent(
                 points, context
             )
-        transformed = representation.transform_validated(points.X, n_threads)
+        transformed = representation.transform_fitted(points.X, n_threads)
         points = points.spatially_sorted(transformed)
     if len(points.zero_weight_rows):
         rows = X[points.zero_weight_rows]
@@ -115,18 +120,35 @@ def _count_and_represent(
     is_default = (settings.kernel, settings.bandwidth) == ("rbf", "auto")
     view = settings.representation
     view = "raw" if view == "auto" and not is_default else view
-    represent = partial(select_representation, points, view, context=context)
+    represent = partial(_represent, points, view, context)
     if not isinstance(settings.n_clusters, str):
         n_clusters = int(settings.n_clusters)
         return n_clusters, None, represent(n_clusters)
     if points.n_distinct < 3:  # too few to count
         return points.n_distinct, None, represent(points.n_distinct)
-    counts = default_counts(len(points))
+    counts = default_counts(points.X)
     views = represent_for_counting(points, view, int(counts[-1]), context)
     context.progress.stage("count", "number of clusters")
     choice = select_n_clusters(points, views, counts, context)
+    is_layout = views[0].name == "layout"
+    # clusters that were counted in a layout are found there
+    if is_layout and has_points_for_layout(points, views[0], choice.n_clusters):
+        return choice.n_clusters, choice, views[0]
     chosen = represent(choice.n_clusters) if view == "auto" else views[0]
     return choice.n_clusters, choice, chosen
+
+
+def _represent(
+    points: Points, view: str, context: FitContext, n_clusters: int
+) -> Representation:
+    """Return the representation that is asked for; "auto" may take a layout."""
+    is_layout = view == "layout"
+    name = "auto" if is_layout else view
+    base = select_representation(points, name, n_clusters, context)
+    if view == "auto" and not sparse.issparse(points.X):
+        context.progress.stage("layout")
+        return select_layout(points, base, n_clusters, context)
+    return fit_layout(points, base, n_clusters, context) if is_layout else base
 
 
 def resolve_lam(
@@ -213,18 +235,24 @@ def _fit_kernel(
         else:
             weights, start = first_weights(kernel, lam, init, points), None
         alternation = alternate(kernel, weights, context, start, eigen_tol)
+        assign = partial(
+            assign_labels,
+            method=settings.assign_labels,
+            kernel=kernel,
+            multiplicity=points.multiplicity,
+            n_init=settings.n_init,
+            random_state=context.rng,
+        )
         if is_trivial:
             labels = np.arange(len(points)) % n_clusters
         else:
-            labels = assign_labels(
-                alternation.embedding.vectors,
-                settings.assign_labels,
-                kernel=kernel,
-                multiplicity=points.multiplicity,
-                n_init=settings.n_init,
-                random_state=context.rng,
-            )
-    return CandidateFit(candidate, alternation, labels, kernel)
+            labels = assign(alternation.embedding.vectors)
+        initial_labels = labels
+        # of several candidates, and the weights have changed
+        if eigen_tol > TOLERANCE and len(alternation.history) > 1:
+            initial_labels = assign(cast(Array, alternation.initial_vectors))
+    alternation = replace(alternation, initial_vectors=None)
+    return CandidateFit(candidate, alternation, labels, initial_labels, kernel)
 
 
 def alternate(
@@ -280,6 +308,7 @@ def alternate(
         history=history,
         n_iter=n_iter,
         qp_gap=qp_gap,
+        initial_vectors=first.vectors,
         first_solution=first.solution,
         convergence_message=message,
     )
@@ -317,32 +346,84 @@ def _keeps_components(
 def select(
     fits: Sequence[CandidateFit], problem: Problem, context: FitContext
 ) -> tuple[Choice, CandidateFit]:
-    """Select a candidate by its partition, and refine its eigenvectors if needed."""
-    neighborhood = None
-    if len(fits) > 1:
-        neighborhood = fits[0].candidate.kernel().neighborhood()
-    choice = select_partition(
-        [fit.candidate.name for fit in fits],
-        [fit.labels for fit in fits],
-        problem.n_clusters,
-        neighborhood,
-        resolved=[f.alternation.embedding.convergence_message is None for f in fits],
-        multiplicity=problem.points.multiplicity,
-    )
-    winner = fits[choice.chosen]
-    candidate, kernel, alternation = winner.candidate, winner.kernel, winner.alternation
-    if kernel is not None:  # with several scales unconnected outliers are expected
-        warn_unconnected(alternation.embedding, kernel)
+    """Select a partition, and refine the eigenvectors of its kernel if needed.
+
+    Each of several kernels has two votes, its partitions by the learned and by the
+    initial weights; partitions by spanning trees have one each. If one of these wins,
+    the kernel whose initial partition agrees most with it votes for new points.
+    """
+    if len(fits) == 1:
+        choice = select_partition(
+            [fits[0].candidate.name], [fits[0].labels], problem.n_clusters
+        )
+        winner = fits[0]
+        # with several scales unconnected outliers are expected
+        warn_unconnected(winner.alternation.embedding, cast(Kernel, winner.kernel))
     else:
-        context.progress.stage("winner", f"the winner: {candidate.name}")
-        kernel, embedding = candidate.kernel(), alternation.embedding
-        winner = replace(winner, kernel=kernel)
-        if TOLERANCE < embedding.residual <= embedding.tol:  # rough eigenvectors
-            winner = _fit_kernel(candidate, kernel, problem, context, alternation)
+        choice, winner = _select_among(fits, problem, context)
     if winner.alternation.convergence_message is not None:
         warn(winner.alternation.convergence_message)
+    kernel = cast(Kernel, winner.kernel)
     warn_fewer_clusters(winner.labels, problem.n_clusters, kernel)
     return choice, winner
+
+
+def _select_among(
+    fits: Sequence[CandidateFit], problem: Problem, context: FitContext
+) -> tuple[Choice, CandidateFit]:
+    """Select a partition of several fits or of the spanning trees of their graph."""
+    names = [fit.candidate.name for fit in fits]
+    names += [f"{name}, initial" for name in names]
+    partitions = [fit.labels for fit in fits] + [fit.initial_labels for fit in fits]
+    resolved = [fit.alternation.embedding.convergence_message is None for fit in fits]
+    n_kernels, resolved = len(names), 2 * resolved
+    for name, labels in _tree_partitions(fits[0].candidate, problem, context).items():
+        names.append(name)
+        partitions.append(labels)
+        resolved.append(True)
+    choice = select_partition(
+        names,
+        partitions,
+        problem.n_clusters,
+        fits[0].candidate.kernel().neighborhood(),
+        resolved=resolved,
+        multiplicity=problem.points.multiplicity,
+    )
+    chosen = choice.chosen
+    if chosen >= n_kernels:
+        # with the initial weights every point votes for its own cluster
+        initial = slice(len(fits), n_kernels)
+        agreement = choice.agreement[chosen, initial]
+        nearest = np.argmax(np.where(choice.resolved[initial], agreement, -2.0))
+        chosen = len(fits) + int(nearest)
+    winner = fits[chosen % len(fits)]
+    context.progress.stage("winner", f"the winner: {names[choice.chosen]}")
+    if chosen >= len(fits):
+        settings = replace(context.settings, max_iter=0)
+        context = replace(context, settings=settings)
+    kernel, alternation = winner.candidate.kernel(), winner.alternation
+    embedding, winner = alternation.embedding, replace(winner, kernel=kernel)
+    # rough eigenvectors, or those of other weights
+    is_rough = TOLERANCE < embedding.residual <= embedding.tol
+    if is_rough or len(alternation.history) > context.settings.max_iter + 1:
+        winner = _fit_kernel(winner.candidate, kernel, problem, context, alternation)
+    if choice.chosen >= n_kernels:
+        winner = replace(winner, labels=partitions[choice.chosen])
+    return choice, winner
+
+
+def _tree_partitions(
+    candidate: Candidate, problem: Problem, context: FitContext
+) -> dict[str, Labels]:
+    """Return partitions by spanning trees of the neighbor graph of a candidate."""
+    if not isinstance(candidate, Gaussian) or candidate.graph is None:
+        return {}
+    return tree_partitions(
+        candidate.graph.neighbors,
+        problem.n_clusters,
+        candidate.graph.multiplicity,
+        context.n_threads,
+    )
 
 
 def finish(

@@ -5,6 +5,8 @@
     kernel -----> spectral_start --------------------^
     rows of an embedding --> principal_start --------^
 
+``layout_of_graph`` does it all for a ``NeighborGraph``.
+
 Eigenvectors of a graph only attract: clusters that are connected by some edges overlap
 in a spectral embedding. A layout starts from them and also repels points that are not
 neighbors, with the loss of UMAP (_forces.pyx); clusters become dense and gaps empty.
@@ -22,10 +24,12 @@ from cdsk._eigensolvers import ROUGH
 from cdsk._forces import SOFTENING, WIDTH, Forces
 from cdsk._neighbors import Callback, IndexArray, entry_rows
 from cdsk._operators.base import Array, Kernel
+from cdsk._operators.sparse import NeighborGraph
 from cdsk._spectral import spectral_step
 from cdsk._utils import check_memory, limit_blas_threads
 
 MAX_COMPONENTS = WIDTH
+N_COMPONENTS = 10
 N_EPOCHS = 300
 
 # Random points that repel an end of an edge whenever it attracts.
@@ -167,6 +171,26 @@ def principal_start(Y: Array, n_components: int, rng: np.random.RandomState) -> 
 
 
 # Layout.
+
+
+def layout_of_graph(
+    graph: NeighborGraph,
+    n_components: int,
+    *,
+    seed: int = 0,
+    n_threads: int = 1,
+    callback: Callback | None = None,
+) -> Array:
+    """Return the positions (n, n_components) of the points of a neighbor graph."""
+    neighbors = graph.neighbors
+    kernel = graph.kernel(neighbors.scales, n_threads)
+    return layout(
+        graph_weights(neighbors.kneighbors_graph()),
+        spectral_start(kernel, n_components, seed),
+        random_state=seed,
+        n_threads=n_threads,
+        callback=callback,
+    )
 
 
 def layout(

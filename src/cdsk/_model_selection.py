@@ -20,11 +20,13 @@ and to c if no pair is cut. docs/notes/2026-11-17-defaults.md and 2026-11-18-sma
 have the measurements.
 
 *Representation.* At several scales the points are clustered with uniform weights, and a
-view scores its *cohesive agreement*, the mean over pairs of scales of h_i h_j ARI_ij
-with the cohesion h. The first view is taken unless another one has ``MIN_GAIN`` times
-its score. A view with one feature of large spread is nearly one-dimensional, and so are
-few components: all scales agree there, so ``_views`` leaves these out.
-docs/notes/2026-11-17-views.md has the alternatives.
+view scores its *cohesive agreement*, the mean over pairs of scales of
+(h_i h_j)^1/2 ARI_ij with the cohesion h. The first view is taken unless another one has
+``MIN_GAIN`` times its score. A view with one feature of large spread is nearly
+one-dimensional, and so are few components: all scales agree there, so ``_views`` leaves
+these out. With many points, the layout of the neighbor graph of that view competes with
+it (``select_layout``). docs/notes/2026-11-17-views.md and 2026-11-18-voters.md have the
+alternatives.
 
 *Number of clusters.* Let l_1 >= l_2 >= ... be the eigenvalues of the normalized
 similarity of a neighbor graph. With c clusters, 1 - l_c is about the cut between them
@@ -35,7 +37,8 @@ and 1 - l_{c+1} the smallest cut within one:
 where e is a negligible cut. The number with the largest score is suggested. Agreement
 between scales is reported but not used: no rule with it was better on held-out sets
 (docs/results/count.md). If the spreads of few features differ, clusters are counted in
-the raw and in the standardized data, and the larger best score decides.
+the raw and in the standardized data, and the larger best score decides. Those of many
+features are counted in a layout.
 
 *lam.* One fit of a sample per value of a grid; smaller criteria are better, and ties go
 to the smaller lam:
@@ -63,6 +66,7 @@ from scipy.special import entr, softmax
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk._candidates import (
+    FACTORS,
     MANY_FEATURES,
     N_NEIGHBORS,
     check_fit_memory,
@@ -107,16 +111,22 @@ _MAX_RANK_PART = 0.7
 UNEQUAL_SPREAD, DIFFERENT_UNITS = 2.0, 100.0
 MIN_FEATURES_FOR_SCORES = 4
 
-# Ratio of scores that replaces the first view. Between 1.2 and 1.5 the decision differs
-# on about five of 138 sets, which gain as much as they lose.
-MIN_GAIN = 1.25
+# Ratio of scores that replaces the first view. Components that few dimensions hold are
+# more cohesive than the data, whatever they are.
+MIN_GAIN = 1.5
 
-# Scales and numbers of points with which views are compared. A sample of a large set
-# may mislead, so the best view of a sample is compared again on up to 20 000 points.
-SCALES = tuple(2.0 ** (-0.5 * i) for i in range(2, 6))
-_SCALES_FEW_FEATURES = SCALES[:3]
+# Scales and numbers of points with which views are compared: those of a fit, or some if
+# there are few features. A sample of a large set may mislead, so the best view of a
+# sample is compared again on up to 20 000 points.
+_SCALES_FEW_FEATURES = FACTORS[1:4]
 _SAMPLE, _SAMPLE_MANY_FEATURES, _LARGE_SAMPLE = 800, 2000, 20_000
-_N_INIT = 3
+_N_INIT, _MIN_PER_CLUSTER = 3, 5
+
+# A layout is tried from so many points on, in all and per cluster: with fewer, it tears
+# clusters apart. It is taken if it has this ratio of scores.
+_MIN_LAYOUT_POINTS, _MIN_LAYOUT_POINTS_PER_CLUSTER = 2000, 100
+_MIN_LAYOUT_GAIN = 1.1
+_LAYOUT_SCALES = FACTORS[:3]
 
 # Number of clusters: bandwidths in units of the distance to the 7th neighbor, wider
 # than those of a fit, as narrow kernels resolve clusters within clusters; the largest
@@ -124,7 +134,7 @@ _N_INIT = 3
 # the plane cuts within a cluster decrease like 1 / n. Between 0.05 and 0.4 the number
 # of hits changes by two in 47.
 COUNT_FACTORS = (1.0, 2.0**-0.5, 0.5)
-MAX_CLUSTERS = 19
+MAX_CLUSTERS, MAX_CLUSTERS_MANY_FEATURES = 19, 100
 NEGLIGIBLE_CUT = 0.1
 
 # lam: the paper's grid [0.05, 05] in steps of 0.05, with 05 read as 0.5; the smallest
@@ -206,12 +216,17 @@ def cohesive_agreement(
     n_clusters: int,
     neighborhood: Kernel,
     multiplicity: Array | None = None,
+    others: Sequence[Labels] = (),
 ) -> float:
-    """Return the mean over pairs of partitions of h_i h_j ARI_ij, h their cohesion."""
-    cohesion = _cohesion(partitions, n_clusters, neighborhood)
-    pairs = np.triu_indices(len(partitions), 1)
-    terms = np.outer(cohesion, cohesion) * _agreement(partitions, multiplicity)
-    return float(np.mean(terms[pairs]))
+    """Return the mean over pairs of (h_i h_j)^1/2 ARI_ij, h the cohesion.
+
+    If there are ``others``, a pair is one of the partitions and one of the others.
+    """
+    m, both = len(partitions), [*partitions, *others]
+    cohesion = np.sqrt(_cohesion(both, n_clusters, neighborhood))
+    terms = np.outer(cohesion, cohesion) * _agreement(both, multiplicity)
+    pairs = terms[:m, m:] if others else terms[np.triu_indices(m, 1)]
+    return float(np.mean(pairs))
 
 
 def _agreement(partitions: Sequence[Labels], multiplicity: Array | None) -> Array:
@@ -277,7 +292,7 @@ def select_representation(
     scores: dict[str, float] = {}
     best = views[0]
     # fewer points per cluster have no scale, and one cluster has no views
-    if len(views) > 1 and 1 < n_clusters <= len(X) // 5:
+    if len(views) > 1 and 1 < n_clusters <= len(X) // _MIN_PER_CLUSTER:
         d = int(np.count_nonzero(spread))
         comparison = _ViewComparison(X, m, d, n_clusters, n_threads)
         best, scores = comparison.compare(views, context.rng)
@@ -296,16 +311,22 @@ def represent_for_counting(
     """Fit the representations in which clusters are counted.
 
     One, unless few features may or may not share a unit: then standardized and raw.
-    That of many features is selected for the largest number of clusters.
+    With many features it is the layout in the view that is selected for the largest
+    number of clusters: in the data themselves, eigenvalues show two or three groups.
     """
-    if representation == "auto" and not sparse.issparse(points.X):
+    is_auto = representation == "auto"
+    if is_auto and not sparse.issparse(points.X):
         check_extent(points.X)
         m = points.relative_multiplicity
         spread = weighted_moments(points.X, m)[1]
         if np.count_nonzero(spread) < MANY_FEATURES:
             views = _views_by_units(spread)
             return [Representation.fit(points.X, v, multiplicity=m) for v in views]
-    return [select_representation(points, representation, largest, context)]
+    name = "auto" if representation == "layout" else representation
+    view = select_representation(points, name, largest, context)
+    if representation == "layout" or (is_auto and view.n_varying >= MANY_FEATURES):
+        return [fit_layout(points, view, largest, context)]
+    return [view]
 
 
 def _views_by_units(spread: Array) -> list[str]:
@@ -388,22 +409,140 @@ class _ViewComparison:
 
     def _score(self, X: Array, multiplicity: Array | None, seed: int) -> float:
         """Return the cohesive agreement of the partitions of X over the scales."""
-        rng, X = np.random.RandomState(seed), np.ascontiguousarray(X)
-        c, d, n_threads = self.n_clusters, self.n_features, self.n_threads
-        k = default_n_neighbors(len(self.X), d, c)
-        neighbors = Neighbors(X, k, robust=True, n_threads=n_threads)
-        graph = NeighborGraph(neighbors, multiplicity)
-        partitions, start = [], None
-        for scale in SCALES if d >= MANY_FEATURES else _SCALES_FEW_FEATURES:
-            kernel = graph.kernel(scale * neighbors.scales, n_threads)
-            embedding, labels = spectral_partition(
-                kernel, c, rng, n_init=_N_INIT, tol=ROUGH, start=start
-            )
-            start = embedding.solution
-            partitions.append(labels)
-        return cohesive_agreement(
-            partitions, c, graph.kernel(np.inf, n_threads), multiplicity
+        k = default_n_neighbors(len(self.X), self.n_features, self.n_clusters)
+        graph = make_graph(X, k, multiplicity, self.n_threads)
+        has_many = self.n_features >= MANY_FEATURES
+        scales = FACTORS if has_many else _SCALES_FEW_FEATURES
+        partitions = partition_at_scales(
+            graph, self.n_clusters, scales, seed, self.n_threads
         )
+        neighborhood = graph.kernel(np.inf, self.n_threads)
+        return cohesive_agreement(
+            partitions, self.n_clusters, neighborhood, multiplicity
+        )
+
+
+def make_graph(
+    X: Any, k: int, multiplicity: Array | None, n_threads: int
+) -> NeighborGraph:
+    """Return the graph of the k nearest neighbors of points X."""
+    X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+    neighbors = Neighbors(X, k, robust=True, n_threads=n_threads)
+    return NeighborGraph(neighbors, multiplicity)
+
+
+def partition_at_scales(
+    graph: NeighborGraph,
+    n_clusters: int,
+    scales: Sequence[float],
+    seed: int,
+    n_threads: int,
+) -> list[Labels]:
+    """Return the partitions of a graph, all weights equal, one per scale."""
+    rng, start, partitions = np.random.RandomState(seed), None, []
+    for scale in scales:
+        kernel = graph.kernel(scale * graph.neighbors.scales, n_threads)
+        embedding, labels = spectral_partition(
+            kernel, n_clusters, rng, n_init=_N_INIT, tol=ROUGH, start=start
+        )
+        start = embedding.solution
+        partitions.append(labels)
+    return partitions
+
+
+def select_layout(
+    points: Points, base: Representation, n_clusters: int, context: FitContext
+) -> Representation:
+    """Return the layout of the graph of a view, or the view if that is not better.
+
+    A layout tears continuous data into pieces, which are as cohesive there as clusters
+    and the same at all scales, but others with another seed. So the score of a layout
+    is the agreement of two, and the cohesion is that on the graph of the *view*.
+    """
+    n, n_threads = len(points), context.n_threads
+    if not has_points_for_layout(points, base, n_clusters):
+        return base
+    rows, seed = np.arange(n), context.rng.randint(2**31 - 1)
+    if n > _LARGE_SAMPLE:
+        rows = np.sort(context.rng.choice(n, _LARGE_SAMPLE, replace=False))
+    graph = _graph_of_view(points, base, n_clusters, context, rows)
+    neighborhood, m = graph.kernel(np.inf, n_threads), graph.multiplicity
+
+    def partition(candidate: NeighborGraph) -> list[Labels]:
+        return partition_at_scales(
+            candidate, n_clusters, _LAYOUT_SCALES, seed, n_threads
+        )
+
+    score = partial(cohesive_agreement, neighborhood=neighborhood, multiplicity=m)
+    scores = {base.view: score(partition(graph), n_clusters)}
+    if scores[base.view] * _MIN_LAYOUT_GAIN >= 1.0:  # the largest score is 1
+        return base
+    layouts = [_lay_out(base, graph, context) for _ in range(2)]
+    k = _n_neighbors(points, base, n_clusters, context)
+    first, second = (
+        partition(make_graph(layout.positions, k, m, n_threads)) for layout in layouts
+    )
+    scores[layouts[0].view] = score(first, n_clusters, others=second)
+    base = replace(base, scores=base.scores | scores)
+    if scores[layouts[0].view] <= _MIN_LAYOUT_GAIN * scores[base.view]:
+        return base
+    if len(rows) < n:
+        return fit_layout(points, base, n_clusters, context)
+    return replace(layouts[0], scores=base.scores)
+
+
+def has_points_for_layout(
+    points: Points, base: Representation, n_clusters: int
+) -> bool:
+    """Return whether there are enough points and features to trust a layout."""
+    enough = max(_MIN_LAYOUT_POINTS, _MIN_LAYOUT_POINTS_PER_CLUSTER * n_clusters)
+    has_features = base.n_varying >= MIN_FEATURES_FOR_SCORES
+    return len(points) >= enough and has_features and n_clusters > 1
+
+
+def fit_layout(
+    points: Points, base: Representation, n_clusters: int, context: FitContext
+) -> Representation:
+    """Lay out the neighbor graph of the points in a view."""
+    rows = np.arange(len(points))
+    graph = _graph_of_view(points, base, n_clusters, context, rows)
+    return _lay_out(base, graph, context)
+
+
+def _graph_of_view(
+    points: Points,
+    base: Representation,
+    n_clusters: int,
+    context: FitContext,
+    rows: NDArray[np.intp],
+) -> NeighborGraph:
+    """Return the neighbor graph of some points in a view."""
+    X = base.transform_validated(points.X[rows], context.n_threads)
+    m, k = points.relative_multiplicity, _n_neighbors(points, base, n_clusters, context)
+    return make_graph(X, k, None if m is None else m[rows], context.n_threads)
+
+
+def _n_neighbors(
+    points: Points, base: Representation, n_clusters: int, context: FitContext
+) -> int:
+    """Return the number of neighbors that is asked for, or the default."""
+    default = default_n_neighbors(len(points), base.n_varying, n_clusters)
+    return context.settings.n_neighbors or default
+
+
+def _lay_out(
+    base: Representation, graph: NeighborGraph, context: FitContext
+) -> Representation:
+    settings = context.settings
+    is_asked = settings.representation == "layout"
+    return Representation.from_layout(
+        base,
+        graph,
+        n_components=settings.n_components if is_asked else None,
+        seed=context.rng.randint(2**31 - 1),
+        n_threads=context.n_threads,
+        callback=context.progress.update,
+    )
 
 
 @dataclass(frozen=True)
@@ -445,9 +584,13 @@ class CountChoice:
     view: str
 
 
-def default_counts(n: int) -> NDArray[np.int64]:
-    """Return the numbers of clusters that are compared by default for n points."""
-    return np.arange(2, max(min(MAX_CLUSTERS + 1, n), 3))
+def default_counts(X: Any) -> NDArray[np.int64]:
+    """Return the numbers of clusters that are compared by default for points X."""
+    n, d = X.shape
+    largest = MAX_CLUSTERS
+    if d >= MANY_FEATURES:
+        largest = max(largest, min(MAX_CLUSTERS_MANY_FEATURES, n // _MIN_PER_CLUSTER))
+    return np.arange(2, max(min(largest + 1, n), 3))
 
 
 def select_n_clusters(
@@ -469,7 +612,7 @@ def _count(
     context: FitContext,
 ) -> CountChoice:
     """Count clusters in one view."""
-    X = view.transform_validated(points.X, context.n_threads)
+    X = view.transform_fitted(points.X, context.n_threads)
     points, largest = points.spatially_sorted(X), int(candidates[-1])
     embeddings = _embed_at_scales(points, largest + 1, context)
     partitions = [_partitions(e, candidates, points.multiplicity) for e in embeddings]

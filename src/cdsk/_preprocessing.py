@@ -11,7 +11,8 @@ with the graph of a million points takes a third of the time of a random order.
 scores do so for any distribution of a feature: its values become the normal quantiles
 of their ranks. Whitening gives every principal component the same variance: it
 amplifies what few components hide (faces under changing light) and blurs what they show
-(digits). ``_model_selection.py`` chooses among them.
+(digits). A layout of the neighbor graph in one of these views (_layout.py) also repels
+points that are not neighbors. ``_model_selection.py`` chooses among them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -25,9 +26,11 @@ from scipy.special import ndtri
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from cdsk._eigensolvers import largest_eigenpairs
+from cdsk._layout import N_COMPONENTS, layout_of_graph
 from cdsk._nearest import order_points
-from cdsk._neighbors import hash_rows
+from cdsk._neighbors import Callback, NeighborIndex, hash_rows
 from cdsk._operators.base import Array
+from cdsk._operators.sparse import NeighborGraph
 from cdsk._products import combine, inner
 from cdsk._utils import check_memory, limit_blas_threads, warn
 from cdsk._validation import check_extent, check_n_rows, check_points
@@ -38,6 +41,9 @@ LARGEST_TIE = 0.1
 
 # Eigenvalues of the covariance below this part of the largest are rounding.
 _RANK_TOLERANCE = 1e-12
+
+# Neighbors in the view whose median position is that of a new point in a layout.
+_N_PLACING = 7
 
 _VIEW_MEMORY = "A view of the data", "Use fewer points."
 
@@ -218,10 +224,10 @@ class Representation:
 
     Attributes
     ----------
-    name : {"raw", "standardize", "normal_scores", "whiten"}
+    name : {"raw", "standardize", "normal_scores", "whiten", "layout"}
         The view.
     n_components : int or None
-        Components of the whitened data, None for other views.
+        Components of the whitened data or of the layout, None for other views.
     scores : dict
         Cohesive agreement of every view that was compared, by its name, "whiten 20" for
         20 components; the first is taken unless another has 1.25 times its score. Those
@@ -243,6 +249,10 @@ class Representation:
     directions: Array | None = field(default=None, repr=False)
     # values of every feature and their normal scores; None: it is standardized
     ranks: tuple[tuple[Array, Array] | None, ...] = field(default=(), repr=False)
+    # of a layout: the view of its graph, the points there, and their positions
+    base: "Representation | None" = None
+    index: NeighborIndex | None = field(default=None, repr=False)
+    positions: Array | None = field(default=None, repr=False)
 
     @property
     def n_varying(self) -> int:
@@ -252,7 +262,8 @@ class Representation:
     @property
     def view(self) -> str:
         """Name with the number of components, a key of ``scores``."""
-        return self.name if self.directions is None else f"whiten {self.n_components}"
+        m = self.n_components
+        return self.name if m is None else f"{self.name} {m}"
 
     @classmethod
     def fit(
@@ -293,6 +304,41 @@ class Representation:
             return cls(view, spread=spread, mean=mean, scale=scale, ranks=ranks)
         return cls(spread=spread)
 
+    @classmethod
+    def from_layout(
+        cls,
+        base: Self,
+        graph: NeighborGraph,
+        *,
+        n_components: int | None = None,
+        seed: int = 0,
+        n_threads: int = 1,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Fit the layout of a neighbor graph of points in the view ``base``."""
+        positions = layout_of_graph(
+            graph,
+            n_components or N_COMPONENTS,
+            seed=seed,
+            n_threads=n_threads,
+            callback=callback,
+        )
+        return cls(
+            "layout",
+            positions.shape[1],
+            scores=base.scores,
+            spread=base.spread,
+            base=replace(base, scores={}),
+            index=NeighborIndex(graph.neighbors.X),
+            positions=positions,
+        )
+
+    def transform_fitted(self, X: Any, n_threads: int = 1) -> Any:
+        """Return ``transform_validated(X)`` for X the points of the fit, in order."""
+        if self.positions is not None:
+            return self.positions.astype(X.dtype)
+        return self.transform_validated(X, n_threads)
+
     def transform(self, X: Any, n_threads: int = 1) -> Any:
         """Return X in this representation, in its own dtype."""
         X = check_points(X)
@@ -305,6 +351,8 @@ class Representation:
 
     def transform_validated(self, X: Any, n_threads: int = 1) -> Any:
         """Return ``transform(X)`` for data that have been validated."""
+        if self.base is not None:
+            return self._place(self.base.transform_validated(X, n_threads), n_threads)
         if self.directions is not None:
             d, m = self.directions.shape
             check_memory(8 * len(X) * (d + max(d, 2 * m)), *_VIEW_MEMORY)
@@ -321,6 +369,20 @@ class Representation:
             if ranks is not None:
                 Z[:, j] = _interpolate_scores(X[:, j], *ranks, self.scale[j])
         return np.ascontiguousarray(Z, dtype=X.dtype)
+
+    def _place(self, Z: Any, n_threads: int) -> Any:
+        """Return positions in the layout of rows Z of its view.
+
+        The median of those of the nearest points: a mean may lie between two clusters.
+        A row of the fit has the position that it has there.
+        """
+        assert self.index is not None and self.positions is not None
+        k = min(_N_PLACING, len(self.positions))
+        distances, nearest = self.index.kneighbors(Z, k, n_threads=n_threads)
+        is_old = distances[:, :1] == 0
+        placed = np.median(self.positions[nearest], axis=1)
+        placed = np.where(is_old, self.positions[nearest[:, 0]], placed)
+        return np.ascontiguousarray(placed, dtype=Z.dtype)
 
 
 def weighted_moments(

@@ -58,7 +58,9 @@ class Alternation:
     history: list[float]
     n_iter: int
     qp_gap: float
-    # eigenpairs of the first weights: a start for a similar kernel
+    # coordinates of the points by the initial weights (c, n); None: not kept
+    initial_vectors: Array | None
+    # eigenpairs of the initial weights: a start for a similar kernel
     first_solution: Eigenpairs | None
     # warning of the fit that is selected; None if it converged
     convergence_message: str | None
@@ -71,6 +73,8 @@ class CandidateFit:
     candidate: Candidate
     alternation: Alternation
     labels: Labels
+    # partition of the initial weights
+    initial_labels: Labels
     # None if there are several candidates: their kernels are made again when needed
     kernel: Kernel | None
 

@@ -43,19 +43,21 @@ def suggest_n_clusters(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Data.
     n_clusters : iterable of int, default=None
-        Candidates: at least 2, below the number of samples. None means 2 to 19, as far
-        as there are samples. A single cluster is not considered.
+        Candidates: at least 2, below the number of samples. None means 2 to 19, or with
+        60 features or more up to 100 if there are 5 samples each, as far as there are
+        samples. A single cluster is not considered.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance between points, as in ``CDSK``.
-    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
-            default="auto"
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten", \
+            "layout"}, default="auto"
         How the data are represented, as in ``CDSK``; a sparse X is "raw". Below 60
         features "auto" is "raw" if no standard deviation of a feature is more than
         twice another, "standardize" if one is more than a hundred times another, and in
-        between the one of the two with the larger best score; else it decides with the
-        largest candidate for the number of clusters.
+        between the one of the two with the larger best score; else it is the layout in
+        the view that is selected for the largest candidate.
     n_components : int, default=None
-        Number of whitened components; None: as many as there are.
+        Number of whitened components, or of dimensions of a layout; None as in
+        ``CDSK``.
     sample_weight : array-like of shape (n_samples,), default=None
         How many times each row counts; None means once.
     random_state : int, RandomState instance or None, default=None
@@ -98,7 +100,7 @@ def suggest_n_clusters(
             f"X must hold at least 3 distinct points; got {len(points)} in "
             f"{X.shape[0]} rows."
         )
-    candidates = default_counts(len(points))
+    candidates = default_counts(points.X)
     if n_clusters is not None:
         candidates = _check_candidates(n_clusters)
     largest = int(candidates[-1])

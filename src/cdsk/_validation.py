@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn import utils
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
+from cdsk._forces import WIDTH
 from cdsk._rows import asymmetry
 from cdsk._threads import resolve_n_threads
 from cdsk._utils import warn
@@ -27,7 +28,7 @@ Data = ArrayLike | sparse.sparray | sparse.spmatrix
 Matrix = TypeVar("Matrix", NDArray[Any], sparse.csr_array)
 
 # Names of options, each checked here and used where it is implemented.
-REPRESENTATIONS = ("raw", "standardize", "normal_scores", "whiten")
+REPRESENTATIONS = ("raw", "standardize", "normal_scores", "whiten", "layout")
 PAIRWISE_KERNELS = tuple("chi2 cosine laplacian linear poly polynomial sigmoid".split())
 PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
 BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
@@ -199,11 +200,13 @@ def _check_neighbors(transformer: Any) -> None:
 def _check_n_components(n_components: Any, representation: str) -> None:
     check_integer(n_components, "n_components", 1)
     # scikit-learn's checks of estimators set it with all else as it is: "auto"
-    if representation not in ("auto", "whiten"):
+    if representation not in ("auto", "whiten", "layout"):
         raise ValueError(
-            'n_components is for representation="whiten"; expected None for '
-            f"representation={representation!r}, got {n_components!r}."
+            'n_components is for representation="whiten" or "layout"; expected None '
+            f"for representation={representation!r}, got {n_components!r}."
         )
+    if representation == "layout":
+        check_integer(n_components, "n_components of a layout", 1, WIDTH)
 
 
 def _check_kernel_params(kernel: Any, parameters: Any) -> None:

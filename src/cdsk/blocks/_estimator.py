@@ -223,6 +223,11 @@ class LandmarkEstimator(
                     f"{value}."
                 )
         check_choice(self.landmarks, "landmarks", LANDMARK_METHODS)
+        if self.representation == "layout":
+            raise ValueError(
+                "representation must be 'auto' or a view of single rows; got 'layout', "
+                "which requires all rows at once. Use CDSK on a sample."
+            )
         landmark_model = CDSK(
             self.n_clusters,
             representation=self.representation,

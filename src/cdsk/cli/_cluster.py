@@ -18,7 +18,9 @@ from cdsk.report._formatting import pluralize
 
 # Values of cdsk._validation, whose import would delay --help; a test compares them.
 BANDWIDTH_RULES = ("auto", "neighbor", "variance", "std", "median", "local")
-REPRESENTATIONS = ("auto", "raw", "standardize", "normal_scores", "whiten")
+REPRESENTATIONS = (
+    *("auto", "raw", "standardize", "normal_scores", "whiten", "layout"),
+)
 METRICS = ("euclidean", "cosine")
 
 # Larger fits take seconds, and their progress is shown.

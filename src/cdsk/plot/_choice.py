@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 # curves, and the bar of a representation.
 _MATRIX, _SPACE, _LEGEND, _BAR = 1.0, 0.12, 0.3, 0.16
 
-# With more candidates, the cells of the matrix show no numbers.
-_MAX_ANNOTATED = 8
-
 
 def choice(
     model: CDSK | LandmarkEstimator,
@@ -65,13 +62,15 @@ def choice(
     column = np.arange(len(selection.names))
     _plot_matrix(ax, selection)
     _plot_curves(ax, selection, column)
-    names, suffix = strip_common_suffix(selection.names)
     rows = -_SPACE - _MATRIX * (column + 0.5) / len(column)
-    ax.set_xticks(column, names)
+    # columns have the names of the rows of the matrix
+    ax.set_xticks([])
     labels, bars, top = _plot_representations(ax, model.representation_, len(column))
-    ax.set_yticks([0.0, 0.5, 1.0, *rows, *bars], ["0", "0.5", "1", *names, *labels])
-    ax.tick_params(length=0)
-    ax.set(xlabel=f"kernel (... {suffix})" if suffix else "kernel")
+    ax.set_yticks(
+        [0.0, 0.5, 1.0, *rows, *bars], ["0", "0.5", "1", *selection.names, *labels]
+    )
+    ax.tick_params(length=0, labelsize="x-small")
+    ax.set(xlabel="candidate")
     ax.set(xlim=(-0.5, len(column) - 0.5), ylim=(-_SPACE - _MATRIX, top))
     return ax
 
@@ -111,18 +110,6 @@ def _plot_representations(ax, representation, width):
         )
     names = [format_representation(name).removesuffix(" components") for name in scores]
     return names, heights, top
-
-
-def strip_common_suffix(names):
-    """Return the names without the last words that all of them share, and these."""
-    words = [name.split() for name in names]
-    shortest = min(map(len, words))
-    count = 0
-    while count + 1 < shortest and len({w[-count - 1] for w in words}) == 1:
-        count += 1
-    if not count:
-        return list(names), ""
-    return [" ".join(w[:-count]) for w in words], " ".join(words[0][-count:])
 
 
 def _plot_curves(ax, selection, column):
@@ -169,18 +156,3 @@ def _plot_matrix(ax, selection):
         edgecolors="white",
         linewidth=0.5,
     )
-    if size > _MAX_ANNOTATED:
-        return
-    for i in range(size):
-        for j in range(size):
-            # + 0.0 turns -0.0 into 0.0
-            value = np.round(selection.agreement[i, j], 2) + 0.0
-            ax.text(
-                x=j,
-                y=(edges[i] + edges[i + 1]) / 2,
-                s=f"{value:.2f}",
-                ha="center",
-                va="center",
-                size="x-small",
-                color="white" if value > 0.55 else DARK,
-            )

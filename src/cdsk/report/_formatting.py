@@ -38,5 +38,7 @@ def format_representation(name):
     name, _, n_components = name.partition(" ")
     if name == "whiten":
         return f"whitened to {pluralize(int(n_components), 'component')}"
+    if name == "layout":
+        return f"layout in {pluralize(int(n_components), 'dimension')}"
     texts = {"standardize": "standardized", "normal_scores": "normal scores"}
     return texts.get(name, name)

@@ -25,7 +25,10 @@ from cdsk.report._summary import N_TYPICAL
 
 WIDTH = 79
 _INDENT = 13
-_BAR_LENGTH = 20
+_BAR_LENGTH = 8
+
+# Rows of the table of candidates.
+_MAX_CANDIDATES = 6
 
 # If there are more clusters, only those of lowest confidence are listed.
 MAX_CLUSTERS = 10
@@ -86,10 +89,13 @@ def _format_kernel(summary):
 
 
 def _format_candidates(candidates):
-    """Return a table of the candidates, with bars for their scores."""
-    width = max(len(candidate["name"]) for candidate in candidates)
+    """Return a table of the best candidates, with bars for their scores."""
+    ranked = sorted(candidates, key=lambda c: (c["chosen"], c["score"]), reverse=True)
+    best = ranked[:_MAX_CANDIDATES]
+    shown = [candidate for candidate in candidates if candidate in best]
+    width = max(len(candidate["name"]) for candidate in shown)
     lines = [f"  {'candidate':<{width}}  score  balance  cohesion"]
-    for candidate in candidates:
+    for candidate in shown:
         name, score = candidate["name"], candidate["score"]
         bar = "#" * round(_BAR_LENGTH * max(score, 0.0))
         lines.append(
@@ -97,6 +103,8 @@ def _format_candidates(candidates):
             f"{candidate['balance']:7.3f}  {candidate['cohesion']:8.3f}  "
             f"{bar if candidate['resolved'] else 'unresolved'}"
         )
+    if len(shown) < len(candidates):
+        lines.append(f"  and {len(candidates) - len(shown)} others")
     return lines
 
 
