@@ -285,3 +285,14 @@ def test_calibration(folder, monkeypatch, capsys):
     right = np.concatenate([np.arange(50) % 10 == 0, np.arange(50) % 10 < 6])
     assert max(study.gaps(p, right.astype(int))) < 0.2
     assert study.gaps(p, 1 - right.astype(int))[1] > 0.5
+
+
+def test_voters(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.voters")
+    few = [("few", *three_clusters(2))]
+    monkeypatch.setattr(study, "noisy", lambda rng, seed: few)
+    monkeypatch.setattr(study, "SEEDS", range(1))
+    run(monkeypatch, "voters", folder)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 * len(study.GROUPS)
+    assert all(line.endswith("1.000 / 1.000") for line in lines)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Heights relative to the curves: the matrix, the space above it, the legend of the
 # curves, and the bar of a representation.
-_MATRIX, _SPACE, _LEGEND, _BAR = 1.0, 0.12, 0.3, 0.16
+_MATRIX, _SPACE, _LEGEND, _BAR = 2.0, 0.12, 0.3, 0.16
 
 
 def choice(

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which partitions should vote: mean scores of several groups of voters.
+
+usage: python -m benchmarks.studies.voters DATA [--cap 800]
+
+DATA is a folder as in sets.py. Every set is fitted once, and the selection is repeated
+among some of its partitions: those of the kernels on the neighbor graph by learned
+weights, with the kernel on all pairs, by the initial weights, by spanning trees. Prints
+the mean NMI and ARI of each group, of the sets at even and at odd places and of blobs
+and moons in noise. docs/notes/2026-11-18-voters.md discusses them.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+
+from benchmarks.studies import sets
+from benchmarks.studies.defaults import noisy
+from cdsk import CDSK, _fit
+from cdsk._model_selection import select_partition
+
+# Which partitions vote, by their names.
+GROUPS = {
+    "learned": lambda name: not _is_full(name) and not _is_new(name),
+    "learned, full": lambda name: not _is_new(name),
+    "learned, full, initial": lambda name: "tree" not in name,
+    "learned, full, trees": lambda name: not name.endswith("initial"),
+    "all": lambda name: True,
+}
+SEEDS = range(100, 130)
+
+
+def _is_full(name):
+    return name.startswith("bandwidth")
+
+
+def _is_new(name):
+    return name.endswith("initial") or "tree" in name
+
+
+def record(X, n_clusters):
+    """Fit X; return the arguments of its selection and the points of the rows."""
+    seen = {}
+
+    def select(names, partitions, *args, **options):
+        seen.update(names=names, partitions=partitions, args=args, options=options)
+        return select_partition(names, partitions, *args, **options)
+
+    _fit.select_partition = select
+    try:
+        model = CDSK(n_clusters, random_state=0, n_threads=1).fit(X)
+    finally:
+        _fit.select_partition = select_partition
+    return seen, model._predictor.points.inverse
+
+
+def winners(X, n_clusters):
+    """Return the labels that every group of voters selects."""
+    seen, inverse = record(X, n_clusters)
+    labels = {}
+    for group, votes in GROUPS.items():
+        kept = [i for i, name in enumerate(seen["names"]) if votes(name)]
+        partitions = [seen["partitions"][i] for i in kept]
+        resolved = [seen["options"]["resolved"][i] for i in kept]
+        options = seen["options"] | {"resolved": resolved}
+        names = [seen["names"][i] for i in kept]
+        choice = select_partition(names, partitions, *seen["args"], **options)
+        labels[group] = partitions[choice.chosen][inverse]
+    return labels
+
+
+def problems(options):
+    """Yield (group of sets, X, y, scored points)."""
+    for i, (_, X, y, counted) in enumerate(sets.load(options.data, options.cap)):
+        yield ("even", "odd")[i % 2], X, y, counted
+    for seed in SEEDS:
+        for _, X, y in noisy(np.random.RandomState(seed), seed):
+            yield "noise", X, y, y >= 0
+
+
+def main(arguments=None):
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data")
+    parser.add_argument("--cap", type=int, default=800)
+    warnings.simplefilter("ignore")
+    found = {}
+    for part, X, y, counted in problems(parser.parse_args(arguments)):
+        for group, labels in winners(X, len(np.unique(y[counted]))).items():
+            scores = sets.scores(y, labels, counted)
+            found.setdefault((group, part), []).append(scores)
+    for (group, part), scores in found.items():
+        nmi, ari = np.mean(scores, axis=0)
+        print(f"{group:24s} {part:6s} {len(scores):4d}  {nmi:.3f} / {ari:.3f}")
+
+
+if __name__ == "__main__":
+    main()
