@@ -730,3 +730,13 @@ def test_plots_of_one_cluster(rng):
             figure.savefig(io.BytesIO())
             # identical points have a single candidate kernel
             assert len(figure.axes) == 5 + (points is X)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 10])
+def test_scatter_of_a_layout(ax, n_components):
+    X = blobs(4)
+    model = CDSK(
+        3, representation="layout", n_components=n_components, random_state=0
+    ).fit(X)
+    plot.scatter(model, X, ax=ax)
+    assert "layout" in ax.get_xlabel()

@@ -735,3 +735,18 @@ def test_clusters_of_many_features_are_counted_in_a_layout(few_points_for_a_layo
     assert model.count_choice_.candidates[-1] == 60
     assert model.n_clusters_ == 25
     assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_outliers_have_no_layout(few_points_for_a_layout, monkeypatch):
+    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_GAIN", 0.0)
+    X, _ = separated()
+    assert CDSK(4, random_state=0).fit(X).representation_.name == "layout"
+    assert CDSK(4, noise=0.01, random_state=0).fit(X).representation_.name != "layout"
+    with pytest.raises(ValueError, match="moves outliers into clusters"):
+        CDSK(4, representation="layout", noise=0.01).fit(X)
+
+
+def test_one_distinct_point_has_no_layout():
+    with pytest.warns(ConvergenceWarning, match="1 distinct points"):
+        model = CDSK(2, representation="layout", random_state=0).fit(np.ones((9, 3)))
+    assert (model.labels_ == 0).all()

@@ -6,8 +6,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
-from cdsk import _trees
+from cdsk import _spanning_tree, _trees
 from cdsk._neighbors import Neighbors, PrecomputedNeighbors
 from cdsk._spanning_tree import _root_tree, spanning_trees, tree_partitions
 from cdsk._spectral import relabel_by_appearance
@@ -405,3 +406,14 @@ def test_distances_of_zero_are_edges():
     found = tree_partitions(PrecomputedNeighbors(D, None), 2)
     for name in NAMES:
         np.testing.assert_array_equal(found[name], [0, 0, 1, 1])
+
+
+def test_too_many_components_are_joined_without_distances(rng, monkeypatch):
+    X = np.concatenate([rng.normal(9 * i, 1, size=(30, 2)) for i in range(6)])
+    neighbors = Neighbors(X, 5)
+    exact = spanning_trees(neighbors)["tree"]
+    monkeypatch.setattr(_spanning_tree, "_MAX_COMPONENTS", 2)
+    tree = spanning_trees(neighbors)["tree"]
+    assert tree.shape == exact.shape
+    labels = tree_partitions(neighbors, 6)["tree, cut 0.5"]
+    assert adjusted_rand_score(np.repeat(range(6), 30), labels) == 1

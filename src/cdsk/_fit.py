@@ -130,7 +130,7 @@ def _count_and_represent(
     views = represent_for_counting(points, view, int(counts[-1]), context)
     context.progress.stage("count", "number of clusters")
     choice = select_n_clusters(points, views, counts, context)
-    is_layout = views[0].name == "layout"
+    is_layout = views[0].name == "layout" and not settings.noise
     # clusters that were counted in a layout are found there
     if is_layout and has_points_for_layout(points, views[0], choice.n_clusters):
         return choice.n_clusters, choice, views[0]
@@ -141,14 +141,18 @@ def _count_and_represent(
 def _represent(
     points: Points, view: str, context: FitContext, n_clusters: int
 ) -> Representation:
-    """Return the representation that is asked for; "auto" may take a layout."""
-    is_layout = view == "layout"
-    name = "auto" if is_layout else view
+    """Return the representation that is asked for; "auto" may take a layout.
+
+    Not with ``noise``, as layouts move outliers into clusters.
+    """
+    name = "auto" if view == "layout" else view
     base = select_representation(points, name, n_clusters, context)
-    if view == "auto" and not sparse.issparse(points.X):
+    if view == "auto" and not sparse.issparse(points.X) and not context.settings.noise:
         context.progress.stage("layout")
         return select_layout(points, base, n_clusters, context)
-    return fit_layout(points, base, n_clusters, context) if is_layout else base
+    if view == "layout" and points.n_distinct > 1:
+        return fit_layout(points, base, n_clusters, context)
+    return base
 
 
 def resolve_lam(

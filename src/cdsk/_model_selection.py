@@ -115,10 +115,10 @@ MIN_FEATURES_FOR_SCORES = 4
 # more cohesive than the data, whatever they are.
 MIN_GAIN = 1.5
 
-# Scales and numbers of points with which views are compared: those of a fit, or some if
-# there are few features. A sample of a large set may mislead, so the best view of a
+# Scales and numbers of points with which views are compared: those of a fit but the
+# narrowest, or three if there are few features. A sample of a large set may mislead, so the best view of a
 # sample is compared again on up to 20 000 points.
-_SCALES_FEW_FEATURES = FACTORS[1:4]
+_SCALES, _SCALES_FEW_FEATURES = FACTORS[:5], FACTORS[1:4]
 _SAMPLE, _SAMPLE_MANY_FEATURES, _LARGE_SAMPLE = 800, 2000, 20_000
 _N_INIT, _MIN_PER_CLUSTER = 3, 5
 
@@ -412,7 +412,7 @@ class _ViewComparison:
         k = default_n_neighbors(len(self.X), self.n_features, self.n_clusters)
         graph = make_graph(X, k, multiplicity, self.n_threads)
         has_many = self.n_features >= MANY_FEATURES
-        scales = FACTORS if has_many else _SCALES_FEW_FEATURES
+        scales = _SCALES if has_many else _SCALES_FEW_FEATURES
         partitions = partition_at_scales(
             graph, self.n_clusters, scales, seed, self.n_threads
         )

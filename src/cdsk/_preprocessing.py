@@ -230,9 +230,10 @@ class Representation:
         Components of the whitened data or of the layout, None for other views.
     scores : dict
         Cohesive agreement of every view that was compared, by its name, "whiten 20" for
-        20 components; the first is taken unless another has 1.25 times its score. Those
-        two were compared on up to 20 000 points, others on a sample of at most 2000.
-        Empty if there was nothing to compare.
+        20 components; the first is taken unless another has 1.5 times its score. Those
+        two were compared on up to 20 000 points, others on a sample of at most 2000. If
+        a layout was compared with the selected view, the scores of both are those of
+        that comparison. Empty if there was nothing to compare.
     spread : ndarray of shape (n_features,) or None
         Standard deviation of every feature of the original data; None for a
         precomputed kernel.

@@ -53,6 +53,9 @@ _ROUNDING = 1e-9
 # Sizes of points are integers of at most this mean.
 _MEAN_SIZE = 64
 
+# Components that are joined by their distances, of which there are as many squared.
+_MAX_COMPONENTS = 4000
+
 
 def tree_partitions(
     neighbors: Neighbors | PrecomputedNeighbors,
@@ -125,14 +128,15 @@ def spanning_trees(
     Of edges of equal mutual reachability the nearer points come first. The components
     of a graph given by the caller are connected with the largest one by edges of
     infinite length, those of small components first, as distances between them are not
-    known.
+    known; so are more components than have distances of reasonable size.
     """
     edges, distances, core = _neighbor_edges(neighbors)
     edges, distances = _sort_edges(edges, distances)
     tree = _spanning_tree(edges, len(core))
     if len(tree) < len(core) - 1:
         _, component = connected_components(_tree_graph(tree, len(core)), False)
-        if isinstance(neighbors, Neighbors):
+        is_known = isinstance(neighbors, Neighbors)
+        if is_known and component.max() < _MAX_COMPONENTS:
             between, lengths = _closest_pairs(neighbors.X, component, n_threads)
         else:
             between, lengths = _infinite_edges(component)

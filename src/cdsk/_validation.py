@@ -119,6 +119,9 @@ def _check_combinations(model: Any) -> None:
             # samples have other neighbors
             lam=(is_graph and model.lam == "auto", "a number"),
         )
+    if model.representation == "layout":
+        reason = "moves outliers into clusters"
+        _refuse(model, reason, "representation", noise=(bool(model.noise), "None"))
     if has_graph and is_auto:
         reason = "searches for neighbors by itself"
         _refuse(model, reason, "neighbors", n_clusters=(True, "an integer"))

@@ -18,9 +18,7 @@ from cdsk.report._formatting import pluralize
 
 # Values of cdsk._validation, whose import would delay --help; a test compares them.
 BANDWIDTH_RULES = ("auto", "neighbor", "variance", "std", "median", "local")
-REPRESENTATIONS = (
-    *("auto", "raw", "standardize", "normal_scores", "whiten", "layout"),
-)
+REPRESENTATIONS = ("auto", "raw", "standardize", "normal_scores", "whiten", "layout")
 METRICS = ("euclidean", "cosine")
 
 # Larger fits take seconds, and their progress is shown.
@@ -51,14 +49,15 @@ def _add_data_options(command):
         choices=REPRESENTATIONS,
         default="auto",
         help="transformation of the columns: none, standardization, normal scores of "
-        "their ranks, or whitened principal components (default: auto, selected from "
-        "the data)",
+        "their ranks, whitened principal components, or a layout of the neighbor graph "
+        "(default: auto, selected from the data)",
     )
     command.add_argument(
         "--components",
         type=int,
         metavar="N",
-        help="number of whitened principal components (default: all)",
+        help="number of whitened principal components (default: all) or of dimensions "
+        "of a layout (default: 10)",
     )
     command.add_argument(
         "--metric",

@@ -129,6 +129,9 @@ def _project(model, points, weights):
             n_features = min(points.shape[1], 2)
             names = [f"whitened principal component {j + 1}" for j in range(n_features)]
             points = points[:, :2]
+        if name == "layout":
+            n_features = points.shape[1]
+            names = [f"layout {j + 1}" for j in range(n_features)]
     if n_features == 2:
         return points, names
     if n_features == 1:
@@ -139,7 +142,8 @@ def _project(model, points, weights):
     with np.errstate(invalid="ignore"):  # identical points have zero variance
         positions = pca.fit_transform(points)
     # short enough for a panel of ``overview``
-    suffix = " of the variance" if name == "raw" else f", {format_representation(name)}"
+    view = format_representation(representation.view)
+    suffix = " of the variance" if name == "raw" else f", {view}"
     return positions, [
         f"principal component {j + 1} ({ratio:.0%}{suffix})"
         for j, ratio in enumerate(np.nan_to_num(pca.explained_variance_ratio_))
