@@ -116,8 +116,8 @@ MIN_FEATURES_FOR_SCORES = 4
 MIN_GAIN = 1.5
 
 # Scales and numbers of points with which views are compared: those of a fit but the
-# narrowest, or three if there are few features. A sample of a large set may mislead, so the best view of a
-# sample is compared again on up to 20 000 points.
+# narrowest, or three if there are few features. A sample of a large set may mislead, so
+# the best view of a sample is compared again on up to 20 000 points.
 _SCALES, _SCALES_FEW_FEATURES = FACTORS[:5], FACTORS[1:4]
 _SAMPLE, _SAMPLE_MANY_FEATURES, _LARGE_SAMPLE = 800, 2000, 20_000
 _N_INIT, _MIN_PER_CLUSTER = 3, 5
