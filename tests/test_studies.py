@@ -296,3 +296,46 @@ def test_voters(folder, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 * len(study.GROUPS)
     assert all(line.endswith("1.000 / 1.000") for line in lines)
+
+
+def test_published(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.published")
+    battery = folder / "clustering-data-v1" / "battery"
+    # a second reference, worse and of two clusters: the first one counts
+    labels = np.loadtxt(battery / "noisy.labels0.gz", dtype=int)
+    np.savetxt(battery / "noisy.labels1.gz", 1 + np.arange(60) % 2, fmt="%d")
+    lines = [
+        "Raw results for ``nmi`` (best=1.0):",
+        "",
+        "|               |   Genie_0.3 |   Gaussian mixtures  |",
+        "|---------------|-------------|----------------------|",
+        "| battery/noisy |         0.5 |                 0.75 |",
+        "| other/none    |         1   |                 1    |",
+        "",
+    ]
+    large = ["| battery/noisy |         0.1 |                 0.1  |"]
+    text = [*lines, *(line.replace("nmi", "ar") for line in lines), *lines[:4], *large]
+    (folder / study.SOURCE).write_text("\n".join(text))
+    for index in study.INDICES:
+        run(monkeypatch, "published", folder, folder, "--index", index)
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[:3] == [
+            "|  | all (1) | battery (1) |",
+            "| --- | --- | --- |",
+            "| CDSK | 1.000 | 1.000 |",
+        ]
+        assert "| Genie_0.3 | 0.500 | 0.500 |" in printed
+        assert f"| {study.BEST} | 0.750 | 0.750 |" in printed
+        assert printed[-1].endswith("on 1 of 1 sets.")
+    run(monkeypatch, "published", folder, folder, "--sets")
+    assert "| battery/noisy | 1.00 | 0.50 | 0.75 | 0.75 |" in capsys.readouterr().out
+    # no score is negative: every cluster found has half of each one of the reference
+    X, _ = three_clusters(2)
+    crossed = np.empty(60, dtype=int)
+    for cluster in range(4):
+        crossed[labels == cluster] = 1 + np.arange(np.sum(labels == cluster)) % 2
+    assert 0 <= study.best_score(X, [crossed], "ar") < 0.1
+    with pytest.raises(SystemExit, match="no line 'Raw results for ``fm``'"):
+        study.read_published(folder / study.SOURCE, "fm")
+    with pytest.raises(SystemExit, match="contains no set of"):
+        run(monkeypatch, "published", folder / "out", folder)
