@@ -13,6 +13,7 @@ import reference
 from cdsk._forces import SOFTENING, WIDTH, Forces
 from cdsk._layout import (
     MAX_COMPONENTS,
+    N_EPOCHS,
     N_NEGATIVES,
     _phases,
     fuzzy_weights,
@@ -561,30 +562,109 @@ def test_no_worse_than_edges_in_turn(rng):
     assert losses[0] - losses[1] > 0.85 * (losses[0] - losses[2])
 
 
-def test_no_worse_than_umap():
-    layouts = pytest.importorskip("umap.layouts")
-    X = load_digits().data[:600]
-    weights, graph = neighbor_graph(X, 15)
-    start = spectral_start(graph.kernel(graph.neighbors.scales, 1), 2)
-    ours = layout(weights, start, n_epochs=300)
+# ---------------------------------------------------------------- umap-learn
+
+NO_UMAP = "umap-learn is not installed"
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    neighbors = Neighbors(X, 15)
+    weights = fuzzy_weights(neighbors.distances, neighbors.indices)
+    kernel = NeighborGraph(neighbors).kernel(neighbors.scales, 1)
+    return neighbors, weights, kernel, y
+
+
+@pytest.fixture(scope="module", params=[2, 10])
+def digits_by_umap(request, digits):
+    """Digits, a start, and where umap-learn moves it with the same weights."""
+    layouts = pytest.importorskip("umap.layouts", reason=NO_UMAP)
+    neighbors, weights, kernel, y = digits
+    start = spectral_start(kernel, request.param)
     edges, Y = weights.tocoo(), np.float32(start)
     theirs = layouts.optimize_layout_euclidean(
         Y,
         Y,
         edges.row.astype(np.int32),
         edges.col.astype(np.int32),
-        n_epochs=300,
-        n_vertices=len(X),
+        n_epochs=N_EPOCHS,
+        n_vertices=len(y),
         epochs_per_sample=edges.data.max() / edges.data,
+        # the similarity 1 / (1 + d^2)
         a=1.0,
         b=1.0,
         rng_state=np.array([1, 2, 3], dtype=np.int64),
         negative_sample_rate=N_NEGATIVES,
         move_other=True,
     )
-    losses = [layout_loss(weights, Y).sum() for Y in (start, ours, theirs)]
-    # two runs of UMAP differ by a tenth of what they gain
-    assert losses[0] - losses[1] > 0.85 * (losses[0] - losses[2])
+    return neighbors, weights, start, np.asarray(theirs, dtype=np.float64), y
+
+
+def both_losses(digits_by_umap, **options):
+    """The losses of our layout and of umap-learn."""
+    _, weights, start, theirs, _ = digits_by_umap
+    ours = layout(weights, start, **options)
+    return [layout_loss(weights, Y).sum() for Y in (ours, theirs)]
+
+
+@pytest.mark.slow
+def test_fuzzy_weights_equal_those_of_umap(digits):
+    umap = pytest.importorskip("umap.umap_", reason=NO_UMAP)
+    neighbors, weights, *_ = digits
+    n, k = neighbors.indices.shape
+    # its neighbors begin with the point itself
+    theirs, _, _ = umap.fuzzy_simplicial_set(
+        neighbors.X,
+        k + 1,
+        None,
+        "euclidean",
+        knn_indices=np.column_stack([np.arange(n), neighbors.indices]),
+        knn_dists=np.column_stack([np.zeros(n), neighbors.distances]),
+    )
+    assert theirs.nnz == weights.nnz
+    # it stops if the sum of a row is 1e-5 or less from log2(k + 1); no weight of the
+    # row is farther off, as all are too large or all too small. Both directions of an
+    # edge add up. In float32, d / t < 100 changes a weight by less than 1e-5.
+    np.testing.assert_allclose(theirs.toarray(), weights.toarray(), rtol=0, atol=3e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_loss_is_that_of_umap(digits_by_umap, seed):
+    ids = np.random.RandomState(seed).permutation(len(digits_by_umap[2]))
+    ours, theirs = both_losses(digits_by_umap, random_state=seed, ids=ids)
+    # found 1.02 to 1.05; all points move at once, which costs something
+    assert ours < 1.1 * theirs
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="The edges of a point act in the order of the points. Long moves overshoot, "
+    "and the last ones count most. Digits in their own order: the loss is 1.2 to 1.3 "
+    "times that of umap-learn.",
+)
+def test_loss_is_that_of_umap_in_the_order_of_the_data(digits_by_umap):
+    ours, theirs = both_losses(digits_by_umap)
+    assert ours < 1.1 * theirs
+
+
+@pytest.mark.slow
+def test_neighbors_are_kept_like_those_of_umap(digits_by_umap):
+    neighbors, weights, start, theirs, y = digits_by_umap
+
+    def kept(Y):
+        nearest = Neighbors(np.ascontiguousarray(Y), 15).indices
+        pairs = zip(nearest, neighbors.indices, strict=True)
+        return np.mean([len(np.intersect1d(*pair)) for pair in pairs]) / 15
+
+    ours = layout(weights, start)
+    before, found, expected = (kept(Y) for Y in (start, ours, theirs))
+    # of what is gained, four seeds found .86 to .99
+    assert found - before > 0.8 * (expected - before)
+    # seeds differ by .002
+    assert purity(ours, y) > purity(theirs, y) - 0.01
 
 
 def test_compiled_arrays_are_what_the_layout_makes(rng):
