@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -13,7 +13,7 @@ import cdsk
 import reference
 from cdsk import _spectral as _labels
 from cdsk._operators.dense import DenseKernel
-from cdsk._spectral import assign_labels, cut_ratios, fit_kmeans
+from cdsk._spectral import assign_labels, cut_ratios, fit_kmeans, seed_centers
 from cdsk._validation import LABEL_METHODS
 
 
@@ -39,15 +39,38 @@ def test_labels_are_found_and_numbered_in_order(rng, method):
 
 @pytest.mark.parametrize("n_init", [1, 7])
 def test_n_init_is_the_number_of_starts(rng, monkeypatch, n_init):
-    asked = []
+    starts = []
 
-    def kmeans(*args, **options):
-        asked.append(options["n_init"])
-        return KMeans(*args, **options)
+    def seed(*args):
+        starts.append(args)
+        return seed_centers(*args)
 
-    monkeypatch.setattr(_labels, "KMeans", kmeans)
+    monkeypatch.setattr(_labels, "seed_centers", seed)
     assign_labels(embedded(rng)[0], "kmeans", n_init=n_init, random_state=0)
-    assert asked == [n_init]
+    assert len(starts) == n_init
+
+
+@pytest.mark.parametrize(("n", "c"), [(2, 2), (40, 1), (90, 5), (300, 60)])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_starts_of_kmeans_equal_those_of_scikit_learn(rng, n, c, is_weighted):
+    points = rng.normal(size=(n, 4)).round(1)  # some are equal
+    weights = rng.uniform(size=n) if is_weighted else np.ones(n)
+    for seed in range(5):
+        states = np.random.RandomState(seed), np.random.RandomState(seed)
+        expected, _ = kmeans_plusplus(
+            points, c, sample_weight=weights, random_state=states[0]
+        )
+        found = seed_centers(points, c, states[1], weights)
+        assert (found == expected).all()
+        # as many random numbers were drawn
+        assert states[0].randint(1000) == states[1].randint(1000)
+
+
+def test_kmeans_equals_that_of_scikit_learn(rng):
+    vectors, m = embedded(rng, noise=0.5)[0], rng.uniform(size=100)
+    labels = assign_labels(vectors, "kmeans", n_init=4, random_state=0, multiplicity=m)
+    model = KMeans(4, n_init=4, random_state=0).fit(vectors.T, sample_weight=m)
+    assert adjusted_rand_score(model.labels_, labels) == 1
 
 
 @pytest.mark.parametrize("n", [100, 60_000])  # of many it starts on a sample

@@ -205,7 +205,7 @@ def _kmeans(
     points = np.ascontiguousarray(vectors.T)
     c, n = vectors.shape
     rng = check_random_state(random_state)
-    model = KMeans(c, n_init=n_init, random_state=rng)
+    model: KMeans = _KMeans(c, n_init=n_init, random_state=rng)
     size = max(_SAMPLE_SIZE, _SAMPLE_PER_CLUSTER * c)
     if n > size:
         sample = np.sort(rng.choice(n, size, replace=False))
@@ -214,6 +214,53 @@ def _kmeans(
         model = KMeans(c, init=centers, n_init=1)
     labels: Labels = fit_kmeans(model, points, multiplicity).labels_
     return labels
+
+
+class _KMeans(KMeans):
+    """k-means whose starts are not validated, which took a third of a small fit.
+
+    If a version of scikit-learn does not call this method, the starts are the same.
+    """
+
+    def _init_centroids(
+        self,
+        X: Array,
+        *,
+        random_state: np.random.RandomState,
+        sample_weight: Array,
+        **_: Any,
+    ) -> Array:
+        return seed_centers(X, self.n_clusters, random_state, sample_weight)
+
+
+def seed_centers(
+    points: Array,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    weights: Array,
+) -> Array:
+    """Return first centers (c, d) for points (n, d) by greedy k-means++.
+
+    Those of ``sklearn.cluster.kmeans_plusplus``, in half of its time or less.
+    """
+    n, n_trials = len(points), 2 + int(np.log(n_clusters))
+    norms = np.einsum("ij,ij->i", points, points)
+    nearest, chosen, cost = np.full(n, np.inf), np.empty(n_clusters, np.intp), 0.0
+    trials = random_state.choice(n, size=1, p=weights / weights.sum())
+    for i in range(n_clusters):
+        if i > 0:
+            draws = random_state.uniform(size=n_trials) * cost
+            trials = np.searchsorted(np.cumsum(weights * nearest), draws)
+            np.minimum(trials, n - 1, out=trials)  # rounding
+        squares = -2.0 * (points[trials] @ points.T)
+        squares += norms[trials, np.newaxis]
+        squares += norms
+        np.maximum(squares, 0.0, out=squares)
+        np.minimum(squares, nearest, out=squares)
+        costs = squares @ weights
+        best = int(np.argmin(costs))
+        cost, nearest, chosen[i] = costs[best], squares[best], trials[best]
+    return points[chosen]
 
 
 @contextmanager
