@@ -71,8 +71,8 @@ def test_auto_gives_truncated_kernels_of_all_factors(X, n_neighbors):
     neighbors = Neighbors(X, n_neighbors or N_NEIGHBORS, robust=True)
     assert (neighbors.scales < neighbors.kth_distances).any()
     assert len(candidates) == len({c.name for c in candidates}) == 7
-    (full,) = (c for c in candidates if c.factor is None)
-    candidates.remove(full)
+    (full,) = (c for c in candidates if c.graph is None)
+    candidates = [c for c in candidates if c.graph is not None]
     value = estimate_bandwidth(X, "neighbor")
     assert full.bandwidth == value
     np.testing.assert_allclose(
