@@ -9,6 +9,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
 
 import cdsk
 import reference
@@ -219,3 +220,83 @@ def test_a_round_that_is_not_resolved_is_not_accepted(rng, monkeypatch):
     assert "spectral step did not converge" in fit.convergence_message
     assert (fit.weights == expected.weights).all()
     assert fit.history == expected.history
+
+
+def ring_with_outliers():
+    """A blob in a ring, and three points far away: three clusters."""
+    rng = np.random.RandomState(0)
+    angle = rng.uniform(0, 2 * np.pi, 300)
+    ring = 5 * np.column_stack([np.cos(angle), np.sin(angle)])
+    ring += rng.normal(scale=0.2, size=ring.shape)
+    far = 30 + np.array([[0.0, 0.0], [0.0, 0.5], [0.4, 0.0]])
+    X = np.concatenate([rng.normal(scale=0.5, size=(200, 2)), ring, far])
+    return X, np.repeat([0, 1, 2], [200, 300, 3])
+
+
+def test_a_single_kernel_returns_to_its_initial_weights():
+    X, y = ring_with_outliers()
+    model = CDSK(3, bandwidth="neighbor", random_state=0).fit(X)
+    uniform = CDSK(3, bandwidth="neighbor", max_iter=0, random_state=0).fit(X)
+    assert model.weight_choice_.kept == "initial"
+    assert model.weight_choice_.is_tree.tolist() == [False, True]
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.converged_
+    assert model.n_iter_ > 0
+    assert np.isnan(model.qp_gap_)
+    for name in ("weights_", "embedding_", "eigenvalues_", "history_", "margins_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(uniform, name))
+    assert (model.predict(X) == uniform.predict(X)).all()
+
+
+def test_a_single_kernel_keeps_weights_that_fade_out_noise():
+    X, y = make_blobs(
+        540, centers=5, cluster_std=0.5, center_box=(-6, 6), random_state=1
+    )
+    noise = np.random.RandomState(0).uniform(X.min(0) - 3, X.max(0) + 3, (60, 2))
+    X = np.concatenate([X, noise])
+    model = CDSK(5, bandwidth="neighbor", random_state=0).fit(X)
+    assert model.weight_choice_.kept == "learned"
+    assert len(model.history_) > 1
+    assert adjusted_rand_score(y, model.labels_[:540]) > 0.9
+    model.set_params(max_iter=0).fit(X)
+    assert model.weight_choice_ is None
+    assert adjusted_rand_score(y, model.labels_[:540]) < 0.9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "laplacian"},
+        {"bandwidth": 1.0, "approximation": "lowrank"},
+        {"bandwidth": 1.0, "n_clusters": 1},
+        {"bandwidth": 1.0, "init": "sparse"},
+        {"bandwidth": 1.0, "init": np.full(500, 1 / 500)},
+    ],
+)
+def test_weights_that_are_not_compared(options):
+    X = ring_with_outliers()[0][:500]  # without outliers
+    model = CDSK(**{"n_clusters": 3, "random_state": 0} | options).fit(X)
+    assert model.weight_choice_ is None
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 10])
+def test_equal_rows_count_where_weights_are_compared(n_neighbors):
+    X, _ = ring_with_outliers()
+    repeats = np.random.RandomState(0).randint(1, 4, len(X))
+    options = {"bandwidth": 0.5, "n_neighbors": n_neighbors, "random_state": 0}
+    repeated = CDSK(3, **options).fit(np.repeat(X, repeats, axis=0))
+    weighted = CDSK(3, **options).fit(X, sample_weight=repeats)
+    assert repeated.weight_choice_.kept == weighted.weight_choice_.kept
+    np.testing.assert_array_equal(
+        repeated.weight_choice_.mean_agreement, weighted.weight_choice_.mean_agreement
+    )
+
+
+def test_weights_of_few_points_and_of_a_graph():
+    X, _ = ring_with_outliers()
+    for n in (2, 3, 5, 10, 21):
+        CDSK(2, bandwidth=1.0, random_state=0).fit(X[:n])
+    graph = kneighbors_graph(X, 15, mode="distance")
+    model = CDSK(3, kernel="precomputed_neighbors", bandwidth=0.5, random_state=0)
+    assert model.fit(graph).weight_choice_ is not None

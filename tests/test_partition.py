@@ -5,7 +5,11 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import reference
-from cdsk._model_selection import cohesive_agreement, select_partition
+from cdsk._model_selection import (
+    cohesive_agreement,
+    select_partition,
+    select_weights,
+)
 from cdsk._neighbors import Neighbors
 from cdsk._operators.dense import DenseKernel
 from cdsk._operators.sparse import NeighborGraph
@@ -203,3 +207,37 @@ def test_agreement_is_scikit_learns_adjusted_rand_index(seed):
     agreement = select_partition("abcd", partitions, 50).agreement
     expected = [[adjusted_rand_score(a, b) for b in partitions] for a in partitions]
     np.testing.assert_allclose(agreement, expected, atol=1e-14)
+
+
+CLOUDS = np.random.default_rng(0).normal(size=(N, 2)) + 20 * THIRDS[:, np.newaxis]
+
+
+@pytest.mark.parametrize(
+    "learned, initial, trees, kept",
+    [
+        (THIRDS, noisy(THIRDS, 20, 0), [THIRDS, outliers(0, 1)], "learned"),
+        (THIRDS, (THIRDS + 1) % 3, [noisy(THIRDS, 5, 1)], "learned"),  # equal
+        # not as cohesive
+        (noisy(THIRDS, 20, 0), THIRDS, [noisy(THIRDS, 20, 0)], "initial"),
+        # far from the trees
+        (THIRDS, np.minimum(THIRDS, 1), [noisy(np.minimum(THIRDS, 1), 1, 0)] * 2,
+         "initial"),
+        # a tree finds the initial partition only
+        (THIRDS, outliers(0, 1), [outliers(0, 1), noisy(THIRDS, 1, 0),
+         noisy(THIRDS, 1, 1), noisy(THIRDS, 1, 2)], "initial"),
+        # and both
+        (THIRDS, outliers(0, 1), [outliers(0, 1), THIRDS, THIRDS], "learned"),
+    ],
+)  # fmt: skip
+def test_weights_are_selected_as_defined(learned, initial, trees, kept):
+    kernel, A = graph_of(CLOUDS)
+    choice = select_weights(learned, initial, trees, 3, kernel)
+    assert choice.kept == kept
+    both = learned, initial
+    held = [reference.cohesion(p, 3, A) for p in both]
+    np.testing.assert_allclose(choice.cohesion, held, atol=1e-14)
+    agreement = [[max(adjusted_rand_score(p, t), 0) for t in trees] for p in both]
+    np.testing.assert_allclose(
+        choice.mean_agreement, np.mean(agreement, axis=1), atol=1e-14
+    )
+    assert choice.is_tree.tolist() == [max(values) == 1 for values in agreement]

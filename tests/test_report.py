@@ -307,6 +307,20 @@ def test_initial_weights_kept():
     assert "0 iterations" in join_section(model, "Convergence")
 
 
+def test_selected_weights():
+    X, _ = make_moons(300, noise=0.07, random_state=0)
+    for bandwidth in ("local", 0.3):
+        model = CDSK(2, bandwidth=bandwidth, random_state=0).fit(X)
+        choice = model.weight_choice_
+        assert choice.kept == ("learned" if bandwidth == "local" else "initial")
+        text = join_section(model, "Weights")
+        assert f"The {choice.kept} weights were kept, not the " in text
+        assert f"cohesion {choice.cohesion[0]:.3f} by the learned" in text
+        summary = model.report().to_dict()["weights"]["weight_choice"]
+        assert summary["kept"] == choice.kept
+        assert summary["mean_agreement"] == choice.mean_agreement.tolist()
+
+
 def test_selected_lambda():
     model = CDSK(3, lam="auto", random_state=0).fit(blobs())
     choice = model.lambda_choice_

@@ -32,7 +32,8 @@ def test_decision_function_equals_reference(blobs, rng, dtype):
 
 
 def test_only_the_support_counts(blobs, rng):
-    model = CDSK(3, bandwidth="neighbor", lam=0.1, random_state=0).fit(blobs)
+    options = {"bandwidth": "neighbor", "lam": 0.1, "random_state": 0}
+    model = CDSK(3, init=np.full(200, 1 / 200), **options).fit(blobs)
     assert len(model.support_) < 200
     kept = model.support_
     expected = reference.log_votes(
@@ -82,7 +83,8 @@ def test_predicting_a_part_or_in_pieces_changes_nothing(blobs, rng):
 def test_precomputed_and_callable_kernels_equal_rbf(blobs, rng, in_point_order):
     blobs = in_point_order(blobs)
     new = rng.normal(size=(30, 3)) * 3
-    direct = CDSK(3, bandwidth=2.0, random_state=0).fit(blobs)
+    uniform = np.full(len(blobs), 1 / len(blobs))  # learned weights stay
+    direct = CDSK(3, bandwidth=2.0, init=uniform, random_state=0).fit(blobs)
 
     def kernel(A, B):
         return cdsk.gaussian_rows(A, B, 2.0)

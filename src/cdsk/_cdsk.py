@@ -107,7 +107,8 @@ class CDSK(
         its 7th neighbor, and up to 2000 points one on all pairs. Of their partitions,
         by learned and by initial weights, and of ten by minimum spanning trees, it
         keeps the one that agrees most with the others (see ``choice_``). Other rules
-        and numbers give one kernel on all pairs of points, a number in the unit of the
+        and numbers give one kernel on all pairs of points, whose learned weights are
+        kept if they are not worse (see ``weight_choice_``), a number in the unit of the
         data: "neighbor": half the mean distance to the 7th neighbor; "variance":
         variance of the pairwise distances, as printed in the paper; "std": its square
         root; "median": the median distance; "local": one per point, a quarter of the
@@ -150,7 +151,8 @@ class CDSK(
     init : {"uniform", "sparse"} or array-like of shape (n_samples,), default="uniform"
         Initial weights. "sparse": those of ``sparse_start``, in the feature space of a
         precomputed kernel. An array has sum 1 and entries between 0 and
-        ``1 / (n_samples * lam)``.
+        ``1 / (n_samples * lam)``. Only with "uniform" may a single Gaussian kernel
+        return to its initial weights (see ``weight_choice_``).
     max_iter : int, default=20
         Maximum number of iterations. 0 keeps the initial weights: plain spectral
         clustering on the kernel.
@@ -253,6 +255,9 @@ class CDSK(
         The candidate partitions, their scores, and which was selected. If it is one by
         a spanning tree, embedding and votes are those of the kernel whose partition by
         the initial weights agrees most with it.
+    weight_choice_ : WeightChoice or None
+        Of a single Gaussian kernel: whether the learned or the initial weights were
+        kept, and the values compared. None if they are equal, or not compared.
     approximation_ : Approximation or None
         Rank and errors of the approximated kernel: ``rank``, the relative
         ``trace_error``, and ``largest_error`` of 10,000 random entries. None if the
@@ -418,6 +423,7 @@ class CDSK(
         self.margins_ = result.margins
         self.typicality_ = result.typicality
         self.choice_ = result.choice
+        self.weight_choice_ = winner.weight_choice
         self.approximation_: Approximation | None = kernel.approximation
         self.representation_ = problem.representation
         self.lambda_choice_ = problem.lambda_choice

@@ -5,7 +5,8 @@
     resolve_lam            lam, or its selection on samples
     make_candidates        points -> candidate kernels (_candidates.py)
     alternate_candidates   candidate -> alternation (Algorithm 1) and partition
-    select                 partitions -> the winner, its eigenvectors refined
+    select                 partitions -> the winner, its eigenvectors refined;
+                           of one kernel, the learned or the initial weights
     finish                 winner -> ``FitResult``
 
 *Alternation.* similarity(alpha) -> embedding -> weights -> similarity(alpha) -> ... An
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdsk._candidates import Gaussian, OtherKernel, make_candidates
+from cdsk._candidates import N_NEIGHBORS, Gaussian, OtherKernel, make_candidates
 from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
 from cdsk._initialization import first_weights
 from cdsk._model_selection import (
@@ -36,15 +37,18 @@ from cdsk._model_selection import (
     default_counts,
     fit_layout,
     has_points_for_layout,
+    make_graph,
     represent_for_counting,
     select_lam,
     select_layout,
     select_n_clusters,
     select_partition,
     select_representation,
+    select_weights,
 )
 from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._operators.base import Array, Candidate, Kernel
+from cdsk._operators.sparse import NeighborGraph
 from cdsk._preprocessing import Points, Representation, warn_few_distinct
 from cdsk._qp import WeightProblem
 from cdsk._result import (
@@ -209,7 +213,10 @@ def alternate_candidates(
         kernel = candidate.kernel()
         previous = fits[-1].alternation if fits else None
         fit = _fit_kernel(candidate, kernel, problem, context, previous, eigen_tol)
-        fits.append(fit if n == 1 else replace(fit, kernel=None))
+        if n > 1:  # the vectors of all are too many to keep
+            alternation = replace(fit.alternation, initial_embedding=None)
+            fit = replace(fit, alternation=alternation, kernel=None)
+        fits.append(fit)
     return fits
 
 
@@ -252,10 +259,13 @@ def _fit_kernel(
         else:
             labels = assign(alternation.embedding.vectors)
         initial_labels = labels
-        # of several candidates, and the weights have changed
-        if eigen_tol > TOLERANCE and len(alternation.history) > 1:
-            initial_labels = assign(cast(Array, alternation.initial_vectors))
-    alternation = replace(alternation, initial_vectors=None)
+        is_one_of_several = eigen_tol > TOLERANCE
+        is_only_one = previous is None and _compares_weights(
+            candidate, problem, context
+        )
+        if (is_one_of_several or is_only_one) and len(alternation.history) > 1:
+            first = cast(Embedding, alternation.initial_embedding)
+            initial_labels = assign(first.vectors)
     return CandidateFit(candidate, alternation, labels, initial_labels, kernel)
 
 
@@ -312,7 +322,7 @@ def alternate(
         history=history,
         n_iter=n_iter,
         qp_gap=qp_gap,
-        initial_vectors=first.vectors,
+        initial_embedding=replace(first, solution=None),
         first_solution=first.solution,
         convergence_message=message,
     )
@@ -354,13 +364,14 @@ def select(
 
     Each of several kernels has two votes, its partitions by the learned and by the
     initial weights; partitions by spanning trees have one each. If one of these wins,
-    the kernel whose initial partition agrees most with it votes for new points.
+    the kernel whose initial partition agrees most with it votes for new points. A
+    single kernel keeps its learned weights unless the initial ones are better.
     """
     if len(fits) == 1:
+        winner = _select_weights(fits[0], problem, context)
         choice = select_partition(
-            [fits[0].candidate.name], [fits[0].labels], problem.n_clusters
+            [winner.candidate.name], [winner.labels], problem.n_clusters
         )
-        winner = fits[0]
         # with several scales unconnected outliers are expected
         warn_unconnected(winner.alternation.embedding, cast(Kernel, winner.kernel))
     else:
@@ -372,6 +383,65 @@ def select(
     return choice, winner
 
 
+def _select_weights(
+    fit: CandidateFit, problem: Problem, context: FitContext
+) -> CandidateFit:
+    """Return the fit of a single kernel with its learned or its initial weights.
+
+    They are compared on the neighbor graph of the points.
+    """
+    candidate, points, alternation = fit.candidate, problem.points, fit.alternation
+    first = cast(Embedding, alternation.initial_embedding)
+    alternation = replace(alternation, initial_embedding=None)
+    fit = replace(fit, alternation=alternation)
+    is_compared = _compares_weights(candidate, problem, context)
+    if not is_compared or len(alternation.history) == 1:
+        return fit
+    context.progress.stage("winner", "learned or initial weights")
+    graph = cast(Gaussian, candidate).graph
+    if graph is None:
+        m = points.relative_multiplicity
+        graph = make_graph(points.X, N_NEIGHBORS, m, context.n_threads)
+    choice = select_weights(
+        fit.labels,
+        fit.initial_labels,
+        list(_tree_partitions(graph, problem, context).values()),
+        problem.n_clusters,
+        graph.kernel(np.inf, context.n_threads),
+        points.multiplicity,
+    )
+    if choice.kept == "learned":
+        return replace(fit, weight_choice=choice)
+    alternation = replace(
+        alternation,
+        weights=alternation.initial_weights,
+        embedding=first,
+        history=alternation.history[:1],
+        qp_gap=np.nan,
+        convergence_message=None,
+    )
+    return replace(
+        fit,
+        alternation=alternation,
+        labels=fit.initial_labels,
+        weight_choice=choice,
+    )
+
+
+def _compares_weights(
+    candidate: Candidate, problem: Problem, context: FitContext
+) -> bool:
+    """Return whether a single kernel may return to its initial weights.
+
+    Not if these are the caller's choice, and not if the kernel is of low rank: that is
+    for more points than a search for neighbors.
+    """
+    init = context.settings.init
+    is_uniform = isinstance(init, str) and init == "uniform"
+    is_exact = isinstance(candidate, Gaussian) and candidate.seed is None
+    return is_uniform and is_exact and problem.n_clusters > 1
+
+
 def _select_among(
     fits: Sequence[CandidateFit], problem: Problem, context: FitContext
 ) -> tuple[Choice, CandidateFit]:
@@ -381,10 +451,12 @@ def _select_among(
     partitions = [fit.labels for fit in fits] + [fit.initial_labels for fit in fits]
     resolved = [fit.alternation.embedding.convergence_message is None for fit in fits]
     n_kernels, resolved = len(names), 2 * resolved
-    for name, labels in _tree_partitions(fits[0].candidate, problem, context).items():
-        names.append(name)
-        partitions.append(labels)
-        resolved.append(True)
+    candidate = fits[0].candidate
+    if isinstance(candidate, Gaussian) and candidate.graph is not None:
+        trees = _tree_partitions(candidate.graph, problem, context)
+        names += trees
+        partitions += trees.values()
+        resolved += [True] * len(trees)
     choice = select_partition(
         names,
         partitions,
@@ -417,16 +489,11 @@ def _select_among(
 
 
 def _tree_partitions(
-    candidate: Candidate, problem: Problem, context: FitContext
+    graph: NeighborGraph, problem: Problem, context: FitContext
 ) -> dict[str, Labels]:
-    """Return partitions by spanning trees of the neighbor graph of a candidate."""
-    if not isinstance(candidate, Gaussian) or candidate.graph is None:
-        return {}
+    """Return partitions by spanning trees of a neighbor graph."""
     return tree_partitions(
-        candidate.graph.neighbors,
-        problem.n_clusters,
-        candidate.graph.multiplicity,
-        context.n_threads,
+        graph.neighbors, problem.n_clusters, graph.multiplicity, context.n_threads
     )
 
 

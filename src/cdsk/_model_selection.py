@@ -19,6 +19,12 @@ the neighbor pairs of cluster y that lie in it: the shares sum to 1 for random l
 and to c if no pair is cut. docs/notes/2026-11-17-defaults.md and 2026-11-18-small.md
 have the measurements.
 
+*Weights.* Several kernels have two votes each, by their learned and by their initial
+weights. A single Gaussian kernel keeps its learned weights if their partition is at
+least as good as that of the initial weights in three respects (``select_weights``): its
+cohesion, its mean agreement max(ARI, 0) with ten partitions by spanning trees, and
+whether it is one of these. docs/notes/2026-11-18-weights.md has the alternatives.
+
 *Representation.* At several scales the points are clustered with uniform weights, and a
 view scores its *cohesive agreement*, the mean over pairs of scales of
 (h_i h_j)^1/2 ARI_ij with the cohesion h. The first view is taken unless another one has
@@ -209,6 +215,57 @@ def select_partition(
     return Choice(
         tuple(names), scores, balance, cohesion, agreement, is_resolved, chosen
     )
+
+
+@dataclass(frozen=True)
+class WeightChoice:
+    """Which weights of a single kernel were kept, the learned or the initial ones.
+
+    Arrays have the value of the learned weights and that of the initial ones. The
+    learned weights are kept if none of their values is smaller.
+
+    Attributes
+    ----------
+    kept : str
+        "learned" or "initial".
+    cohesion : ndarray of shape (2,)
+        How far neighbors share a cluster: 0 as by chance, 1 if all do.
+    mean_agreement : ndarray of shape (2,)
+        Mean adjusted Rand index with the partitions by spanning trees; negative ones
+        count as 0.
+    is_tree : ndarray of bool, shape (2,)
+        Whether one of these partitions is the same.
+    """
+
+    kept: str
+    cohesion: Array
+    mean_agreement: Array
+    is_tree: NDArray[np.bool_]
+
+
+def select_weights(
+    learned: Labels,
+    initial: Labels,
+    trees: Sequence[Labels],
+    n_clusters: int,
+    neighborhood: Kernel,
+    multiplicity: Array | None = None,
+) -> WeightChoice:
+    """Select between the partitions by the learned and by the initial weights.
+
+    Both are compared with the partitions by spanning ``trees``.
+    """
+    both = [learned, initial]
+    cohesion = _cohesion(both, n_clusters, neighborhood)
+    agreement = np.array(
+        [[rand_index(a, tree, multiplicity) for tree in trees] for a in both]
+    )
+    mean = np.maximum(agreement, 0.0).mean(axis=1)
+    # up to rounding
+    is_tree = agreement.max(axis=1) >= 1.0 - 1e-9
+    no_smaller = [a >= b - 1e-12 for a, b in (cohesion, mean, is_tree.astype(float))]
+    kept = "learned" if all(no_smaller) else "initial"
+    return WeightChoice(kept, cohesion, mean, is_tree)
 
 
 def cohesive_agreement(

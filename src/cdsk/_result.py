@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdsk._eigensolvers import Eigenpairs
-from cdsk._model_selection import Choice, CountChoice, LambdaChoice
+from cdsk._model_selection import Choice, CountChoice, LambdaChoice, WeightChoice
 from cdsk._neighbors import NeighborIndex
 from cdsk._operators.base import Array, Candidate, Kernel, Votes
 from cdsk._preprocessing import Points, Representation
@@ -58,8 +58,8 @@ class Alternation:
     history: list[float]
     n_iter: int
     qp_gap: float
-    # coordinates of the points by the initial weights (c, n); None: not kept
-    initial_vectors: Array | None
+    # that of the initial weights, without its solution; None: not kept
+    initial_embedding: Embedding | None
     # eigenpairs of the initial weights: a start for a similar kernel
     first_solution: Eigenpairs | None
     # warning of the fit that is selected; None if it converged
@@ -77,6 +77,8 @@ class CandidateFit:
     initial_labels: Labels
     # None if there are several candidates: their kernels are made again when needed
     kernel: Kernel | None
+    # between learned and initial weights; None: not compared
+    weight_choice: WeightChoice | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ TRUSTED = (
     "cdsk._model_selection.LambdaChoice",
     "cdsk._model_selection.CountChoice",
     "cdsk._model_selection.Choice",
+    "cdsk._model_selection.WeightChoice",
     "cdsk._preprocessing.Representation",
     "cdsk._cdsk.CDSK",
     "cdsk._result.Predictor",

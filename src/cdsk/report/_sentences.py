@@ -86,7 +86,28 @@ def describe_weights(summary):
             f"lam minimizes the criterion {choice['criterion']!r} on a sample of "
             f"{choice['n_sample']} points: {values}"
         )
+    if weights["weight_choice"] is not None:
+        sentences.append(_describe_weight_choice(weights["weight_choice"]))
     return sentences
+
+
+def _describe_weight_choice(choice):
+    other = {"learned": "initial", "initial": "learned"}[choice["kept"]]
+    values = {
+        "cohesion": choice["cohesion"],
+        "mean agreement with spanning trees": choice["mean_agreement"],
+    }
+    compared = [
+        f"{name} {learned:.3f} by the learned, {initial:.3f} by the initial weights"
+        for name, (learned, initial) in values.items()
+    ]
+    if choice["is_tree"][0] != choice["is_tree"][1]:
+        name = "learned" if choice["is_tree"][0] else "initial"
+        compared.append(f"a spanning tree finds that by the {name} weights, too")
+    return (
+        f"The {choice['kept']} weights were kept, not the {other} ones. Partitions: "
+        f"{'; '.join(compared)}"
+    )
 
 
 def describe_convergence(summary):

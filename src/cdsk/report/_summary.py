@@ -146,6 +146,7 @@ def _summarize_bandwidth(model):
 
 def _summarize_weights(model):
     sample_weight, choice = model.sample_weight_, model.lambda_choice_
+    weight_choice = model.weight_choice_
     sum_of_squares = np.sum(sample_weight * np.square(model.weights_))
     return {
         "n_support": _to_number(sample_weight[model.support_].sum()),
@@ -160,6 +161,14 @@ def _summarize_weights(model):
             "n_sample": int(choice.n_sample),
             "grid": choice.grid.tolist(),
             "curve": [_to_finite(value) for value in choice.curve],
+        },
+        "weight_choice": None
+        if weight_choice is None
+        else {
+            "kept": weight_choice.kept,
+            "cohesion": weight_choice.cohesion.tolist(),
+            "mean_agreement": weight_choice.mean_agreement.tolist(),
+            "is_tree": weight_choice.is_tree.tolist(),
         },
     }
 
