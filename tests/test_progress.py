@@ -65,11 +65,11 @@ def test_lines_show_the_fraction_and_the_time_left(wait, capsys, without_tqdm):
         progress.update(0.5)
         progress.iteration(ITERATION)
     *lines, last = capsys.readouterr().err.splitlines()
-    # 5 % of representation, 35 % skipped, half of 40 % as if it were done
+    # 5 % of representation, 50 % skipped, half of 30 % as if it were done
     assert lines == [
         "[CDSK]   0%  representation",
-        "[CDSK]  60%  kernel 2 of 2  (about 6 s left)",
-        "[CDSK]  70%  kernel 2 of 2  (about 14 s left)",
+        "[CDSK]  70%  kernel 2 of 2  (about 6 s left)",
+        "[CDSK]  78%  kernel 2 of 2  (about 13 s left)",
     ]
     assert last == "[CDSK] done in 16.0 s: representation 25%, kernels 75%"
 

@@ -1,20 +1,24 @@
 """Views against an SVD, SciPy and scikit-learn, and the choice among them."""
 
+import dataclasses
 import tracemalloc
 from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.stats import norm, rankdata
 from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.preprocessing import StandardScaler
 
 import reference
 from cdsk import (
     CDSK,
     BlockCDSK,
+    _fit,
     _model_selection,
     _preprocessing,
     suggest_n_clusters,
@@ -682,42 +686,96 @@ def few_points_for_a_layout(monkeypatch):
     monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
 
 
-@pytest.mark.parametrize("ratio, taken", [(1.05, False), (1.15, True)])
-def test_a_layout_must_agree_more_than_the_view(
+def overlapping(n=200):
+    return make_blobs(n, 5, centers=4, cluster_std=3.0, random_state=0)[0]
+
+
+@pytest.mark.parametrize("ratio, taken", [(1.45, False), (1.55, True)])
+def test_a_layout_must_have_more_support_than_the_view(
     few_points_for_a_layout, monkeypatch, ratio, taken
 ):
-    """The score of a layout is that of its partitions and those of another one."""
-    X, _ = make_blobs(200, 5, centers=4, cluster_std=3.0, random_state=0)
-    seen = []
+    select, votes = _fit.select_partition, []
 
-    def score(partitions, n_clusters, neighborhood, multiplicity=None, others=()):
-        seen.append((len(partitions), len(others), neighborhood))
-        return 0.5 * ratio if others else 0.5
+    def scale(names, partitions, *args, **options):
+        """The choice with the support .5 in the view, .5 ratio in the two layouts."""
+        choice = select(names, partitions, *args, **options)
+        votes.append((partitions, args[1]))
+        support = 0.5 * (ratio if len(votes) == 4 else 1.0)
+        factor = support / choice.support
+        return dataclasses.replace(choice, scores=factor * choice.scores)
 
-    monkeypatch.setattr(_model_selection, "cohesive_agreement", score)
-    view = CDSK(4, random_state=0).fit(X).representation_
-    (*_, (m, none, near), (first, second, same)) = seen
-    assert (m, none, first, second) == (3, 0, 3, 3)
-    assert near is same
-    assert near.points.shape == X.shape
-    assert view.scores["layout 10"] == 0.5 * ratio
+    monkeypatch.setattr(_fit, "select_partition", scale)
+    X = overlapping()
+    model = CDSK(4, random_state=0).fit(X)
+    (ours, near), (first, _), (second, _), (both, same) = votes
+    assert len(both) == len(first) + len(second) == 2 * len(ours)
+    np.testing.assert_array_equal(near.row_sums, same.row_sums)
+    view = model.representation_
+    assert list(view.support) == ["raw", "layout 10"]
+    np.testing.assert_allclose(list(view.support.values()), [0.5, 0.5 * ratio])
     assert (view.name == "layout") == taken
+    # the choice is that among the partitions of the view or of one layout
+    assert len(model.choice_.names) == len(ours)
+    assert model.choice_.support == pytest.approx(view.support[view.view])
+
+
+def test_partitions_of_two_layouts_vote_for_the_same_rows(
+    few_points_for_a_layout, monkeypatch
+):
+    """They are in the order of the points of the view, so that all agree."""
+    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
+    X, y = separated()
+    model = CDSK(4, random_state=0).fit(X)
+    assert model.representation_.name == "layout"
+    assert adjusted_rand_score(y, model.labels_) == 1
+    np.testing.assert_allclose(list(model.representation_.support.values()), 1.0)
+    assert (model.choice_.agreement > 0.99).all()
 
 
 def test_no_layout_where_the_view_cannot_be_beaten(few_points_for_a_layout):
     X, _ = separated()
     view = CDSK(4, random_state=0).fit(X).representation_
-    assert "layout 10" not in view.scores
+    assert view.support == {}
     assert view.name != "layout"
 
 
-def test_many_points_are_compared_by_a_sample(few_points_for_a_layout, monkeypatch):
-    monkeypatch.setattr(_model_selection, "_LARGE_SAMPLE", 120)
-    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_GAIN", 0.0)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_many_points_are_compared_by_a_sample(
+    few_points_for_a_layout, monkeypatch, is_weighted
+):
+    monkeypatch.setattr(_fit, "LARGE_SAMPLE", 120)
+    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
     X, y = separated()
-    model = CDSK(4, random_state=0).fit(X)
-    assert model.representation_.positions.shape == (240, 10)
-    assert adjusted_rand_score(y, model.labels_) == 1
+    weights = np.arange(240) % 3 if is_weighted else None
+    init = np.ones(240) if weights is None else (weights > 0).astype(float)
+    init /= init.sum()
+    for start in ("uniform", init):
+        model = CDSK(4, init=start, random_state=0).fit(X, sample_weight=weights)
+        view = model.representation_
+        assert len(view.positions) == (240 if weights is None else 160)
+        assert len(view.support) == 2
+        assert adjusted_rand_score(y, model.labels_) == 1
+        assert (model.predict(X) == model.labels_).all()
+
+
+def test_layouts_are_compared_for_default_kernels_of_dense_points(
+    few_points_for_a_layout, monkeypatch
+):
+    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
+    X, _ = separated()
+    others = (
+        {"representation": "raw"},
+        {"bandwidth": "neighbor"},
+        {"noise": 0.01},
+        {"neighbors": KNeighborsTransformer(n_neighbors=10)},
+        {"kernel": "cosine"},
+    )
+    for options in others:
+        view = CDSK(4, random_state=0, **options).fit(X).representation_
+        assert view.support == {}
+        assert view.name != "layout"
+    view = CDSK(4, random_state=0).fit(sparse.csr_array(X)).representation_
+    assert view.support == {}
 
 
 def test_dimensions_of_a_layout():
@@ -738,7 +796,7 @@ def test_clusters_of_many_features_are_counted_in_a_layout(few_points_for_a_layo
 
 
 def test_outliers_have_no_layout(few_points_for_a_layout, monkeypatch):
-    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_GAIN", 0.0)
+    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
     X, _ = separated()
     assert CDSK(4, random_state=0).fit(X).representation_.name == "layout"
     assert CDSK(4, noise=0.01, random_state=0).fit(X).representation_.name != "layout"

@@ -24,8 +24,8 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._candidates import OtherKernel, make_candidates
-from cdsk._fit import alternate_candidates, finish, preprocess, resolve_lam, select
+from cdsk._candidates import OtherKernel
+from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel
 from cdsk._operators.low_rank import Approximation
@@ -380,20 +380,12 @@ class CDSK(
             explain_memory_error("fitting"),
         ):
             X, context = validate_fit(self, X, sample_weight)
-            with context.progress as progress:
+            with context.progress:
                 problem = preprocess(X, context)
                 problem = resolve_lam(problem, context)
-                progress.stage("neighbors")
-                candidates = make_candidates(
-                    problem.points.X,
-                    context,
-                    n_clusters=problem.n_requested,
-                    n_features=problem.representation.n_varying,
-                    multiplicity=problem.points.relative_multiplicity,
-                )
-                fits = alternate_candidates(candidates, problem, context)
-                choice, winner = select(fits, problem, context)
-                result = finish(choice, winner, problem, X, context)
+                fitted = fit_views(problem, context)
+                winner = refine(fitted, context)
+                result = finish(fitted, winner, X, context)
             self._store(result)
         return self
 

@@ -3,10 +3,12 @@
 
     preprocess             rows -> distinct points, representation, number of clusters
     resolve_lam            lam, or its selection on samples
-    make_candidates        points -> candidate kernels (_candidates.py)
-    alternate_candidates   candidate -> alternation (Algorithm 1) and partition
-    select                 partitions -> the winner, its eigenvectors refined;
-                           of one kernel, the learned or the initial weights
+    fit_views              the representation, and with many points a layout of it:
+      make_candidates        points -> candidate kernels (_candidates.py)
+      alternate_candidates   candidate -> alternation (Algorithm 1) and partition
+      select                 partitions -> the one with most votes;
+                             of one kernel, the learned or the initial weights
+    refine                 the winner, its eigenvectors refined
     finish                 winner -> ``FitResult``
 
 *Alternation.* similarity(alpha) -> embedding -> weights -> similarity(alpha) -> ... An
@@ -31,16 +33,18 @@ from cdsk._candidates import N_NEIGHBORS, Gaussian, OtherKernel, make_candidates
 from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
 from cdsk._initialization import first_weights
 from cdsk._model_selection import (
-    Choice,
+    LARGE_SAMPLE,
+    MIN_GAIN,
     CountChoice,
     LambdaSearch,
     default_counts,
     fit_layout,
+    graph_of_view,
     has_points_for_layout,
+    lay_out,
     make_graph,
     represent_for_counting,
     select_lam,
-    select_layout,
     select_n_clusters,
     select_partition,
     select_representation,
@@ -58,6 +62,7 @@ from cdsk._result import (
     Iteration,
     Predictor,
     Problem,
+    ViewFit,
 )
 from cdsk._settings import FitContext
 from cdsk._spanning_tree import tree_partitions
@@ -145,16 +150,11 @@ def _count_and_represent(
 def _represent(
     points: Points, view: str, context: FitContext, n_clusters: int
 ) -> Representation:
-    """Return the representation that is asked for; "auto" may take a layout.
-
-    Not with ``noise``, as layouts move outliers into clusters.
-    """
+    """Return the representation that is asked for; "auto" selects a view."""
     name = "auto" if view == "layout" else view
     base = select_representation(points, name, n_clusters, context)
-    if view == "auto" and not sparse.issparse(points.X) and not context.settings.noise:
-        context.progress.stage("layout")
-        return select_layout(points, base, n_clusters, context)
     if view == "layout" and points.n_distinct > 1:
+        context.progress.stage("layout")
         return fit_layout(points, base, n_clusters, context)
     return base
 
@@ -195,12 +195,151 @@ def resolve_lam(
     return replace(problem, lam=choice.lam, lambda_choice=choice)
 
 
+def fit_views(problem: Problem, context: FitContext) -> ViewFit:
+    """Fit the view of a problem, and layouts of it if there are many points.
+
+    Many more are fitted in the better one only, as a sample says.
+    """
+    if not _may_have_layout(problem, context):
+        return _fit_view(problem, context)
+    n = len(problem.points)
+    if n <= LARGE_SAMPLE:
+        return _fit_view_and_layouts(problem, context)
+    rows = np.sort(context.rng.choice(n, LARGE_SAMPLE, replace=False))
+    sample = replace(problem, points=problem.points.sample(rows))
+    settings = context.settings
+    if not isinstance(settings.init, str):  # weights of all points
+        settings = replace(settings, init="uniform")
+    sampled = _fit_view_and_layouts(sample, replace(context, settings=settings))
+    better = sampled.problem.representation
+    if better.name == "layout":
+        context.progress.stage("layout", "layout", _LAYOUT_SPAN)
+        graph = graph_of_view(
+            problem.points.X,
+            problem.representation,
+            problem.n_clusters,
+            problem.points.relative_multiplicity,
+            context,
+        )
+        problem = _move_to_layout(problem, graph, context)
+    view = replace(problem.representation, support=better.support)
+    return _fit_view(replace(problem, representation=view), context)
+
+
+def _may_have_layout(problem: Problem, context: FitContext) -> bool:
+    """Return whether a layout may be better than the view of the data.
+
+    Not with ``noise``, as layouts move outliers into clusters.
+    """
+    settings, points = context.settings, problem.points
+    return (
+        (settings.kernel, settings.bandwidth) == ("rbf", "auto")
+        and settings.representation == "auto"
+        and settings.neighbors is None
+        and not settings.noise
+        and not sparse.issparse(points.X)
+        and problem.representation.name != "layout"
+        and has_points_for_layout(points, problem.representation, problem.n_clusters)
+    )
+
+
+# Parts of the progress of the comparison: the view, each layout, and its fit. The last
+# part is that of a layout of more points.
+_VIEW_SPAN, _LAYOUT_SPAN = (0.0, 0.3), (0.9, 1.0)
+_LAYOUT_SPANS = ((0.3, 0.4), (0.4, 0.6)), ((0.6, 0.7), (0.7, 0.9))
+
+
+def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
+    """Fit the view of the data and two layouts of its graph; return the best one."""
+    fitted = _fit_view(problem, context, "layout", _VIEW_SPAN)
+    view, support = problem.representation, fitted.choice.support
+    if support * MIN_GAIN >= 1.0:  # the largest support is 1
+        return fitted
+    graph = cast(NeighborGraph, cast(Gaussian, fitted.fits[0].candidate).graph)
+    layouts = []
+    for layout_span, fit_span in _LAYOUT_SPANS:
+        context.progress.stage("layout", "layout", layout_span)
+        moved = _move_to_layout(problem, graph, context)
+        layouts.append(_fit_view(moved, context, "layout", fit_span))
+    layout = _select_among_layouts(layouts, fitted, context)
+    name = layout.problem.representation.view
+    supports = {view.view: support, name: layout.choice.support}
+    is_better = layout.choice.support > MIN_GAIN * support
+    best = layout if is_better else fitted
+    view = replace(best.problem.representation, support=supports)
+    return replace(best, problem=replace(best.problem, representation=view))
+
+
+def _select_among_layouts(
+    layouts: Sequence[ViewFit], fitted: ViewFit, context: FitContext
+) -> ViewFit:
+    """Return the fit of the layout whose partition gets most votes of all of them.
+
+    Their cohesion is that in the graph of the view, of which ``fitted`` is the fit.
+    """
+    points = fitted.problem.points
+    names: list[str] = []
+    partitions: list[Labels] = []
+    resolved: list[bool] = []
+    parts: list[slice] = []
+    for layout in layouts:
+        inverse = layout.problem.points.inverse[points.first_row]
+        parts.append(slice(len(names), len(names) + len(layout.partitions)))
+        names += layout.choice.names
+        partitions += [labels[inverse] for labels in layout.partitions]
+        resolved += layout.choice.resolved.tolist()
+    choice = select_partition(
+        names,
+        partitions,
+        fitted.problem.n_clusters,
+        fitted.fits[0].candidate.kernel().neighborhood(),
+        resolved=resolved,
+        multiplicity=points.multiplicity,
+    )
+    best = next(i for i, part in enumerate(parts) if choice.chosen < part.stop)
+    return replace(layouts[best], choice=choice.restricted(parts[best]))
+
+
+def _move_to_layout(
+    problem: Problem, graph: NeighborGraph, context: FitContext
+) -> Problem:
+    """Return the problem in the layout of the neighbor graph of its points."""
+    layout = lay_out(problem.representation, graph, context)
+    points = problem.points
+    points = points.spatially_sorted(layout.transform_fitted(points.X))
+    return replace(problem, points=points, representation=layout)
+
+
+def _fit_view(
+    problem: Problem,
+    context: FitContext,
+    stage: str = "kernels",
+    span: tuple[float, float] = (0.0, 1.0),
+) -> ViewFit:
+    """Fit the candidate kernels of a problem and select a partition."""
+    context.progress.stage("neighbors" if stage == "kernels" else stage, None, span)
+    candidates = make_candidates(
+        problem.points.X,
+        context,
+        n_clusters=problem.n_requested,
+        n_features=problem.representation.n_varying,
+        multiplicity=problem.points.relative_multiplicity,
+    )
+    fits = alternate_candidates(candidates, problem, context, stage, span)
+    return select(fits, problem, context)
+
+
 def alternate_candidates(
-    candidates: Sequence[Candidate], problem: Problem, context: FitContext
+    candidates: Sequence[Candidate],
+    problem: Problem,
+    context: FitContext,
+    stage: str = "kernels",
+    span: tuple[float, float] = (0.0, 1.0),
 ) -> list[CandidateFit]:
     """Alternate with every candidate kernel and partition its embedding.
 
-    Several kernels are compared by rough eigenvectors; ``select`` refines the winner's.
+    Several kernels are compared by rough eigenvectors; ``refine`` refines the winner's.
+    The progress is that of a part, ``span``, of a stage.
     """
     if problem.n_clusters < problem.n_requested:
         warn_few_distinct(problem.n_clusters, problem.n_requested, problem.name)
@@ -208,8 +347,9 @@ def alternate_candidates(
     n = len(candidates)
     eigen_tol = ROUGH if n > 1 else TOLERANCE
     for i, candidate in enumerate(candidates):
-        text, span = f"kernel {i + 1} of {n}: {candidate.name}", (i / n, (i + 1) / n)
-        context.progress.stage("kernels", text, span)
+        text = f"{problem.representation.view}, kernel {i + 1} of {n}: {candidate.name}"
+        begin, end = (span[0] + (span[1] - span[0]) * t / n for t in (i, i + 1))
+        context.progress.stage(stage, text, (begin, end))
         kernel = candidate.kernel()
         previous = fits[-1].alternation if fits else None
         fit = _fit_kernel(candidate, kernel, problem, context, previous, eigen_tol)
@@ -359,28 +499,59 @@ def _keeps_components(
 
 def select(
     fits: Sequence[CandidateFit], problem: Problem, context: FitContext
-) -> tuple[Choice, CandidateFit]:
-    """Select a partition, and refine the eigenvectors of its kernel if needed.
+) -> ViewFit:
+    """Select a partition.
 
     Each of several kernels has two votes, its partitions by the learned and by the
-    initial weights; partitions by spanning trees have one each. If one of these wins,
-    the kernel whose initial partition agrees most with it votes for new points. A
-    single kernel keeps its learned weights unless the initial ones are better.
+    initial weights; partitions by spanning trees have one each. A single kernel keeps
+    its learned weights unless the initial ones are better.
     """
+    names = [fit.candidate.name for fit in fits]
+    candidate = fits[0].candidate
     if len(fits) == 1:
-        winner = _select_weights(fits[0], problem, context)
+        fits = [_select_weights(fits[0], problem, context)]
+        choice = select_partition(names, [fits[0].labels], problem.n_clusters)
+        partitions = [fits[0].labels]
+    else:
+        names += [f"{name}, initial" for name in names]
+        partitions = [fit.labels for fit in fits] + [f.initial_labels for f in fits]
+        messages = [fit.alternation.embedding.convergence_message for fit in fits]
+        resolved = 2 * [message is None for message in messages]
+        if isinstance(candidate, Gaussian) and candidate.graph is not None:
+            trees = _tree_partitions(candidate.graph, problem, context)
+            names += trees
+            partitions += trees.values()
+            resolved += [True] * len(trees)
         choice = select_partition(
-            [winner.candidate.name], [winner.labels], problem.n_clusters
+            names,
+            partitions,
+            problem.n_clusters,
+            candidate.kernel().neighborhood(),
+            resolved=resolved,
+            multiplicity=problem.points.multiplicity,
         )
+    return ViewFit(
+        problem=problem, fits=list(fits), partitions=partitions, choice=choice
+    )
+
+
+def refine(fitted: ViewFit, context: FitContext) -> CandidateFit:
+    """Return the winner, the eigenvectors of its kernel refined if needed.
+
+    If a partition by a spanning tree wins, the kernel whose initial partition agrees
+    most with it votes for new points.
+    """
+    problem, winner = fitted.problem, fitted.fits[0]
+    if len(fitted.fits) == 1:
         # with several scales unconnected outliers are expected
         warn_unconnected(winner.alternation.embedding, cast(Kernel, winner.kernel))
     else:
-        choice, winner = _select_among(fits, problem, context)
+        winner = _refine_one_of_several(fitted, context)
     if winner.alternation.convergence_message is not None:
         warn(winner.alternation.convergence_message)
     kernel = cast(Kernel, winner.kernel)
     warn_fewer_clusters(winner.labels, problem.n_clusters, kernel)
-    return choice, winner
+    return winner
 
 
 def _select_weights(
@@ -442,30 +613,10 @@ def _compares_weights(
     return is_uniform and is_exact and problem.n_clusters > 1
 
 
-def _select_among(
-    fits: Sequence[CandidateFit], problem: Problem, context: FitContext
-) -> tuple[Choice, CandidateFit]:
-    """Select a partition of several fits or of the spanning trees of their graph."""
-    names = [fit.candidate.name for fit in fits]
-    names += [f"{name}, initial" for name in names]
-    partitions = [fit.labels for fit in fits] + [fit.initial_labels for fit in fits]
-    resolved = [fit.alternation.embedding.convergence_message is None for fit in fits]
-    n_kernels, resolved = len(names), 2 * resolved
-    candidate = fits[0].candidate
-    if isinstance(candidate, Gaussian) and candidate.graph is not None:
-        trees = _tree_partitions(candidate.graph, problem, context)
-        names += trees
-        partitions += trees.values()
-        resolved += [True] * len(trees)
-    choice = select_partition(
-        names,
-        partitions,
-        problem.n_clusters,
-        fits[0].candidate.kernel().neighborhood(),
-        resolved=resolved,
-        multiplicity=problem.points.multiplicity,
-    )
-    chosen = choice.chosen
+def _refine_one_of_several(fitted: ViewFit, context: FitContext) -> CandidateFit:
+    """Return the winner among several kernels, with its kernel and eigenvectors."""
+    fits, choice, problem = fitted.fits, fitted.choice, fitted.problem
+    n_kernels, chosen = 2 * len(fits), choice.chosen
     if chosen >= n_kernels:
         # with the initial weights every point votes for its own cluster
         initial = slice(len(fits), n_kernels)
@@ -473,7 +624,7 @@ def _select_among(
         nearest = np.argmax(np.where(choice.resolved[initial], agreement, -2.0))
         chosen = len(fits) + int(nearest)
     winner = fits[chosen % len(fits)]
-    context.progress.stage("winner", f"the winner: {names[choice.chosen]}")
+    context.progress.stage("winner", f"the winner: {choice.names[choice.chosen]}")
     if chosen >= len(fits):
         settings = replace(context.settings, max_iter=0)
         context = replace(context, settings=settings)
@@ -484,8 +635,8 @@ def _select_among(
     if is_rough or len(alternation.history) > context.settings.max_iter + 1:
         winner = _fit_kernel(winner.candidate, kernel, problem, context, alternation)
     if choice.chosen >= n_kernels:
-        winner = replace(winner, labels=partitions[choice.chosen])
-    return choice, winner
+        winner = replace(winner, labels=fitted.partitions[choice.chosen])
+    return winner
 
 
 def _tree_partitions(
@@ -498,10 +649,11 @@ def _tree_partitions(
 
 
 def finish(
-    choice: Choice, winner: CandidateFit, problem: Problem, X: Any, context: FitContext
+    fitted: ViewFit, winner: CandidateFit, X: Any, context: FitContext
 ) -> FitResult:
     """Return the result of a fit from the winner; X are the rows."""
     context.progress.stage("margins")
+    problem, choice = fitted.problem, fitted.choice
     points, n_clusters = problem.points, problem.n_requested
     inverse, row_weights, m = points.inverse, points.row_weights, points.multiplicity
     kernel, labels = cast(Kernel, winner.kernel), winner.labels

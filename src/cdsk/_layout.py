@@ -225,8 +225,10 @@ def layout(
     callback : callable, default=None
         Called after each epoch with the fraction that is done.
     ids : array (n,), default=None
-        A permutation of 0 ... n - 1 that random numbers belong to, instead of the order
-        of the points: then that does not change the layout beyond rounding.
+        A permutation of 0 ... n - 1 that random numbers and the order of the edges of a
+        point belong to, instead of the order of the points: then that does not change
+        the layout beyond rounding. None: a fixed random one. In spatial order, edges of
+        one direction act one after the other, and the last ones count most.
     """
     n, n_components = _check_start(start, weights.shape[0])
     # both buffers; column, rate and phase of an entry, and what they are made from
@@ -238,6 +240,8 @@ def layout(
     # near 0 float32 has most digits
     positions[:, :n_components] = start - center
     moved = np.empty_like(positions)
+    if ids is None:
+        ids = np.random.RandomState(0).permutation(n)
     forces = make_forces(weights, seed=operator.index(random_state), ids=ids)
     for epoch in range(n_epochs):
         forces.move(positions, moved, epoch, 1.0 - epoch / n_epochs, n_threads)

@@ -30,9 +30,14 @@ view scores its *cohesive agreement*, the mean over pairs of scales of
 (h_i h_j)^1/2 ARI_ij with the cohesion h. The first view is taken unless another one has
 ``MIN_GAIN`` times its score. A view with one feature of large spread is nearly
 one-dimensional, and so are few components: all scales agree there, so ``_views`` leaves
-these out. With many points, the layout of the neighbor graph of that view competes with
-it (``select_layout``). docs/notes/2026-11-17-views.md and 2026-11-18-voters.md have the
-alternatives.
+these out. docs/notes/2026-11-17-views.md and 2026-11-18-voters.md have alternatives.
+
+*Layout.* With many points, layouts of the neighbor graph of that view compete with it.
+A layout tears continuous data into pieces, which are as cohesive there as clusters and
+the same at all scales, but others with another seed. So the partitions of two layouts
+vote together. The layout of the winner is taken if the *support* of the winner, its
+share of the votes times its balance, is ``MIN_GAIN`` times that of the winner in the
+view. docs/notes/2026-11-18-layout-view.md has the alternatives.
 
 *Number of clusters.* Let l_1 >= l_2 >= ... be the eigenvalues of the normalized
 similarity of a neighbor graph. With c clusters, 1 - l_c is about the cut between them
@@ -117,22 +122,21 @@ _MAX_RANK_PART = 0.7
 UNEQUAL_SPREAD, DIFFERENT_UNITS = 2.0, 100.0
 MIN_FEATURES_FOR_SCORES = 4
 
-# Ratio of scores that replaces the first view. Components that few dimensions hold are
-# more cohesive than the data, whatever they are.
+# Ratio of scores that replaces the first view, and ratio of supports that replaces a
+# view by a layout. Components that few dimensions hold are more cohesive than the data,
+# whatever they are.
 MIN_GAIN = 1.5
 
 # Scales and numbers of points with which views are compared: those of a fit but the
 # narrowest, or three if there are few features. A sample of a large set may mislead, so
 # the best view of a sample is compared again on up to 20 000 points.
 _SCALES, _SCALES_FEW_FEATURES = FACTORS[:5], FACTORS[1:4]
-_SAMPLE, _SAMPLE_MANY_FEATURES, _LARGE_SAMPLE = 800, 2000, 20_000
+_SAMPLE, _SAMPLE_MANY_FEATURES, LARGE_SAMPLE = 800, 2000, 20_000
 _N_INIT, _MIN_PER_CLUSTER = 3, 5
 
 # A layout is tried from so many points on, in all and per cluster: with fewer, it tears
-# clusters apart. It is taken if it has this ratio of scores.
+# clusters apart.
 _MIN_LAYOUT_POINTS, _MIN_LAYOUT_POINTS_PER_CLUSTER = 2000, 100
-_MIN_LAYOUT_GAIN = 1.1
-_LAYOUT_SCALES = FACTORS[:3]
 
 # Number of clusters: bandwidths in units of the distance to the 7th neighbor, wider
 # than those of a fit, as narrow kernels resolve clusters within clusters; the largest
@@ -183,6 +187,23 @@ class Choice:
     agreement: Array
     resolved: NDArray[np.bool_]
     chosen: int
+
+    @property
+    def support(self) -> float:
+        """Share of the votes for the winner times its balance, at most 1."""
+        return float(self.scores[self.chosen] * self.balance[self.chosen])
+
+    def restricted(self, part: slice) -> "Choice":
+        """Return the choice among some candidates, which include the winner."""
+        return Choice(
+            self.names[part],
+            self.scores[part],
+            self.balance[part],
+            self.cohesion[part],
+            self.agreement[part, part],
+            self.resolved[part],
+            self.chosen - part.start,
+        )
 
 
 def select_partition(
@@ -257,9 +278,7 @@ def select_weights(
     """
     both = [learned, initial]
     cohesion = _cohesion(both, n_clusters, neighborhood)
-    agreement = np.array(
-        [[rand_index(a, tree, multiplicity) for tree in trees] for a in both]
-    )
+    agreement = _agreement([*both, *trees], multiplicity)[:2, 2:]
     mean = np.maximum(agreement, 0.0).mean(axis=1)
     # up to rounding
     is_tree = agreement.max(axis=1) >= 1.0 - 1e-9
@@ -273,17 +292,11 @@ def cohesive_agreement(
     n_clusters: int,
     neighborhood: Kernel,
     multiplicity: Array | None = None,
-    others: Sequence[Labels] = (),
 ) -> float:
-    """Return the mean over pairs of (h_i h_j)^1/2 ARI_ij, h the cohesion.
-
-    If there are ``others``, a pair is one of the partitions and one of the others.
-    """
-    m, both = len(partitions), [*partitions, *others]
-    cohesion = np.sqrt(_cohesion(both, n_clusters, neighborhood))
-    terms = np.outer(cohesion, cohesion) * _agreement(both, multiplicity)
-    pairs = terms[:m, m:] if others else terms[np.triu_indices(m, 1)]
-    return float(np.mean(pairs))
+    """Return the mean over pairs of (h_i h_j)^1/2 ARI_ij, h the cohesion."""
+    cohesion = np.sqrt(_cohesion(partitions, n_clusters, neighborhood))
+    terms = np.outer(cohesion, cohesion) * _agreement(partitions, multiplicity)
+    return float(np.mean(terms[np.triu_indices(len(partitions), 1)]))
 
 
 def _agreement(partitions: Sequence[Labels], multiplicity: Array | None) -> Array:
@@ -438,7 +451,7 @@ class _ViewComparison:
         confirmed = {first} if n > size else set(views)
         while (best := _best_view(scores, first)) not in confirmed:
             seed = rng.randint(2**31 - 1)
-            scores |= self._score_views([first, best], _LARGE_SAMPLE, seed)
+            scores |= self._score_views([first, best], LARGE_SAMPLE, seed)
             confirmed.add(best)
         return best, scores
 
@@ -515,47 +528,6 @@ def partition_at_scales(
     return partitions
 
 
-def select_layout(
-    points: Points, base: Representation, n_clusters: int, context: FitContext
-) -> Representation:
-    """Return the layout of the graph of a view, or the view if that is not better.
-
-    A layout tears continuous data into pieces, which are as cohesive there as clusters
-    and the same at all scales, but others with another seed. So the score of a layout
-    is the agreement of two, and the cohesion is that on the graph of the *view*.
-    """
-    n, n_threads = len(points), context.n_threads
-    if not has_points_for_layout(points, base, n_clusters):
-        return base
-    rows, seed = np.arange(n), context.rng.randint(2**31 - 1)
-    if n > _LARGE_SAMPLE:
-        rows = np.sort(context.rng.choice(n, _LARGE_SAMPLE, replace=False))
-    graph = _graph_of_view(points, base, n_clusters, context, rows)
-    neighborhood, m = graph.kernel(np.inf, n_threads), graph.multiplicity
-
-    def partition(candidate: NeighborGraph) -> list[Labels]:
-        return partition_at_scales(
-            candidate, n_clusters, _LAYOUT_SCALES, seed, n_threads
-        )
-
-    score = partial(cohesive_agreement, neighborhood=neighborhood, multiplicity=m)
-    scores = {base.view: score(partition(graph), n_clusters)}
-    if scores[base.view] * _MIN_LAYOUT_GAIN >= 1.0:  # the largest score is 1
-        return base
-    layouts = [_lay_out(base, graph, context) for _ in range(2)]
-    k = _n_neighbors(points, base, n_clusters, context)
-    first, second = (
-        partition(make_graph(layout.positions, k, m, n_threads)) for layout in layouts
-    )
-    scores[layouts[0].view] = score(first, n_clusters, others=second)
-    base = replace(base, scores=base.scores | scores)
-    if scores[layouts[0].view] <= _MIN_LAYOUT_GAIN * scores[base.view]:
-        return base
-    if len(rows) < n:
-        return fit_layout(points, base, n_clusters, context)
-    return replace(layouts[0], scores=base.scores)
-
-
 def has_points_for_layout(
     points: Points, base: Representation, n_clusters: int
 ) -> bool:
@@ -569,35 +541,28 @@ def fit_layout(
     points: Points, base: Representation, n_clusters: int, context: FitContext
 ) -> Representation:
     """Lay out the neighbor graph of the points in a view."""
-    rows = np.arange(len(points))
-    graph = _graph_of_view(points, base, n_clusters, context, rows)
-    return _lay_out(base, graph, context)
+    X = base.transform_validated(points.X, context.n_threads)
+    graph = graph_of_view(X, base, n_clusters, points.relative_multiplicity, context)
+    return lay_out(base, graph, context)
 
 
-def _graph_of_view(
-    points: Points,
+def graph_of_view(
+    X: Array,
     base: Representation,
     n_clusters: int,
+    multiplicity: Array | None,
     context: FitContext,
-    rows: NDArray[np.intp],
 ) -> NeighborGraph:
-    """Return the neighbor graph of some points in a view."""
-    X = base.transform_validated(points.X[rows], context.n_threads)
-    m, k = points.relative_multiplicity, _n_neighbors(points, base, n_clusters, context)
-    return make_graph(X, k, None if m is None else m[rows], context.n_threads)
+    """Return the neighbor graph of points whose coordinates in a view are X."""
+    default = default_n_neighbors(len(X), base.n_varying, n_clusters)
+    k = context.settings.n_neighbors or default
+    return make_graph(X, k, multiplicity, context.n_threads)
 
 
-def _n_neighbors(
-    points: Points, base: Representation, n_clusters: int, context: FitContext
-) -> int:
-    """Return the number of neighbors that is asked for, or the default."""
-    default = default_n_neighbors(len(points), base.n_varying, n_clusters)
-    return context.settings.n_neighbors or default
-
-
-def _lay_out(
+def lay_out(
     base: Representation, graph: NeighborGraph, context: FitContext
 ) -> Representation:
+    """Return the layout of a neighbor graph of a view."""
     settings = context.settings
     is_asked = settings.representation == "layout"
     return Representation.from_layout(

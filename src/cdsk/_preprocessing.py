@@ -99,6 +99,20 @@ class Points:
         zero = np.flatnonzero(all_inverse < 0)
         return cls(X[first], first, all_inverse, sample_weight, len(first), zero)
 
+    def sample(self, rows: NDArray[np.intp]) -> Self:
+        """Return some of the points, each as one row of its multiplicity."""
+        m, same = self.multiplicity, np.arange(len(rows), dtype=np.int32)
+        weights = None if m is None else m[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            first_row=same,
+            inverse=same,
+            sample_weight=weights,
+            n_distinct=len(rows),
+            zero_weight_rows=self.zero_weight_rows[:0],
+        )
+
     def split_single(self) -> Self:
         """Return two equal points for a single one, which has no distances.
 
@@ -231,9 +245,12 @@ class Representation:
     scores : dict
         Cohesive agreement of every view that was compared, by its name, "whiten 20" for
         20 components; the first is taken unless another has 1.5 times its score. Those
-        two were compared on up to 20 000 points, others on a sample of at most 2000. If
-        a layout was compared with the selected view, the scores of both are those of
-        that comparison. Empty if there was nothing to compare.
+        two were compared on up to 20 000 points, others on a sample of at most 2000.
+        Empty if there was nothing to compare.
+    support : dict
+        Share of the votes for the best partition times its balance, of the view and of
+        two layouts that vote together, if they were fitted, on at most 20 000 points. A
+        layout is taken if it has 1.5 times the support of the view.
     spread : ndarray of shape (n_features,) or None
         Standard deviation of every feature of the original data; None for a
         precomputed kernel.
@@ -242,6 +259,7 @@ class Representation:
     name: str = "raw"
     n_components: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    support: dict[str, float] = field(default_factory=dict)
     spread: Array | None = field(default=None, repr=False)
     # of the features; the scale of a constant feature is infinite
     mean: Array | None = field(default=None, repr=False)

@@ -82,6 +82,17 @@ class CandidateFit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViewFit:
+    """The candidates of a problem, fitted, and the choice among all partitions."""
+
+    problem: Problem
+    fits: list[CandidateFit]
+    # those of the candidates by learned, then by initial weights, and by trees
+    partitions: list[Labels]
+    choice: Choice
+
+
+@dataclass(frozen=True, kw_only=True)
 class Predictor:
     """What a fitted model knows of its points, to predict for new ones."""
 

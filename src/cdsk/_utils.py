@@ -249,11 +249,11 @@ def get_include() -> str:
 _STAGES = {
     "representation": 0.05,
     "count": 0.10,
-    "layout": 0.10,
     "lam": 0.05,
-    "neighbors": 0.10,
-    "kernels": 0.40,
-    "winner": 0.17,
+    "layout": 0.30,
+    "neighbors": 0.05,
+    "kernels": 0.30,
+    "winner": 0.12,
     "margins": 0.03,
 }
 

@@ -15,7 +15,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._cdsk import CDSK, make_context, make_fitted
-from cdsk._fit import alternate_candidates, finish, select
+from cdsk._fit import alternate_candidates, finish, refine, select
 from cdsk._model_selection import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
 from cdsk._result import Problem
@@ -107,8 +107,8 @@ def fit_landmark_model(
         for matrix, factor in zip(gram.matrices, BANDWIDTH_FACTORS, strict=True)
     ]
     fits = alternate_candidates(candidates, problem, context)
-    choice, winner = select(fits, problem, context)
-    result = finish(choice, winner, problem, X, context)
+    fitted = select(fits, problem, context)
+    result = finish(fitted, refine(fitted, context), X, context)
     return make_fitted(result, X.shape[1], **model.get_params(deep=False))
 
 
