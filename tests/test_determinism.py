@@ -78,6 +78,7 @@ for model in (
 """
 
 
+@pytest.mark.slow
 def test_thread_settings_of_the_environment_change_nothing(blobs):
     # also OpenBLAS reads these
     runs = [

@@ -37,6 +37,9 @@ needs_meson = pytest.mark.skipif(
     reason="needs meson and Cython",
 )
 
+# compilers take seconds
+pytestmark = pytest.mark.slow
+
 
 def run(*command, cwd):
     # tools installed beside the interpreter, whether its environment is active or not

@@ -96,7 +96,7 @@ MIB = 2**20
     ("name", "n"),
     [
         pytest.param("wide", 1000, marks=pytest.mark.slow),
-        ("dense", 1000),
+        pytest.param("dense", 1000, marks=pytest.mark.slow),
         pytest.param("indefinite", 600, marks=pytest.mark.slow),
     ],
 )

@@ -344,6 +344,18 @@ def test_representation_scores():
     assert join_section(model, "Data") == expected
 
 
+def test_support_of_view_and_layout(monkeypatch):
+    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS", 100)
+    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
+    X, _ = make_blobs(200, 5, centers=4, cluster_std=3.0, random_state=0)
+    model = CDSK(4, representation="auto", random_state=0).fit(X)
+    support = model.representation_.support
+    text = join_section(model, "Data")
+    assert "Votes for the best partition times its balance: raw " in text
+    assert f"layout in 10 dimensions {support['layout 10']:.3f}" in text
+    assert "View and layout" in model.report(X)._repr_html_()
+
+
 def test_eighty_clusters():
     X, _ = make_blobs(390, 4, centers=80, cluster_std=0.5, random_state=0)
     # one kernel and no iterations: 80 eigenvectors take time
@@ -587,7 +599,7 @@ def test_every_key_is_documented(model):
         if isinstance(summary, dict):
             for name, value in summary.items():
                 yield name
-                if name != "representation_scores":  # keys are representations
+                if not name.startswith("representation_s"):  # keys are representations
                     yield from keys(value)
         elif isinstance(summary, list):
             for value in summary:

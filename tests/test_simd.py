@@ -50,6 +50,7 @@ def found(tmp_path_factory):
         return dict(zip(levels, runs, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["base", "v3"])
 def test_levels_agree(found, level):
     widest, other = found["v4"], found[level]

@@ -15,6 +15,9 @@ CHECKERS = {
     "pyright": ["--pythonpath", sys.executable],
 }
 
+# type checkers take seconds
+pytestmark = pytest.mark.slow
+
 
 def check(name, program, folder):
     pytest.importorskip(name, reason=f"{name} is not installed")

@@ -18,6 +18,7 @@ from string import Template
 from cdsk.report._feature_table import to_json_value
 from cdsk.report._formatting import format_count, format_representation, pluralize
 from cdsk.report._sentences import (
+    REPRESENTATION_VALUES,
     describe_convergence,
     describe_data,
     describe_eigenvalues,
@@ -317,12 +318,15 @@ def _render_selection(summary):
             for c in kernel["candidates"]
         ]
         elements.append(_render_scores("Candidate kernels", "agreement", candidates))
-    if data["representation_scores"]:
-        representations = [
-            (format_representation(name), score, name == data["representation"], "")
-            for name, score in data["representation_scores"].items()
-        ]
-        elements.append(_render_scores("Representations", "agreement", representations))
+    captions = "Representations", "View and layout"
+    for name, caption in zip(REPRESENTATION_VALUES, captions, strict=True):
+        if data[name]:
+            views = [
+                (format_representation(view), value, view == data["representation"], "")
+                for view, value in data[name].items()
+            ]
+            quantity = "agreement" if name.endswith("scores") else "support"
+            elements.append(_render_scores(caption, quantity, views))
     choice = summary["clusters"]["count_choice"]
     if choice is not None:
         scores = zip(choice["candidates"], choice["scores"], strict=True)

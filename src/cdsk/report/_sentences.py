@@ -23,6 +23,13 @@ _PRECOMPUTED = {
 }
 
 
+# Values by which representations were compared, by their names in the summary.
+REPRESENTATION_VALUES = {
+    "representation_scores": "Agreement across scales",
+    "representation_support": "Votes for the best partition times its balance",
+}
+
+
 def describe_data(summary):
     """Return the size of the data and the scores of the representations."""
     data = summary["data"]
@@ -37,13 +44,14 @@ def describe_data(summary):
     features = pluralize(data["n_features"], "feature")
     representation = format_representation(data["representation"])
     sentences = [f"{points}, {features} ({representation})"]
-    if data["representation_scores"]:
-        scores = (
-            f"{format_representation(name)} {score:.3f}".replace(" ", NO_BREAK_SPACE)
-            + (" (selected)" if name == data["representation"] else "")
-            for name, score in data["representation_scores"].items()
+    for name, quantity in REPRESENTATION_VALUES.items():
+        values = (
+            f"{format_representation(view)} {value:.3f}".replace(" ", NO_BREAK_SPACE)
+            + (" (selected)" if view == data["representation"] else "")
+            for view, value in data[name].items()
         )
-        sentences.append(f"Agreement across scales: {', '.join(scores)}")
+        if data[name]:
+            sentences.append(f"{quantity}: {', '.join(values)}")
     return sentences
 
 

@@ -93,7 +93,7 @@ def _summarize_data(model):
     sample_weight, representation = model.sample_weight_, model.representation_
     kernel = model.params_["kernel"]
     is_precomputed = isinstance(kernel, str) and kernel in _PRECOMPUTED
-    scores = representation.scores.items()
+    scores, support = representation.scores.items(), representation.support.items()
     return {
         "n_points": _to_number(sample_weight.sum()),
         "n_rows": len(sample_weight),
@@ -103,6 +103,7 @@ def _summarize_data(model):
         "is_weighted": not np.isin(sample_weight, (0, 1)).all().item(),
         "representation": representation.view,
         "representation_scores": {name: _to_finite(score) for name, score in scores},
+        "representation_support": {name: _to_finite(value) for name, value in support},
     }
 
 
