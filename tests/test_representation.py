@@ -723,7 +723,7 @@ def test_partitions_of_two_layouts_vote_for_the_same_rows(
     few_points_for_a_layout, monkeypatch
 ):
     """They are in the order of the points of the view, so that all agree."""
-    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
+    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
     X, y = separated()
     model = CDSK(4, random_state=0).fit(X)
     assert model.representation_.name == "layout"
@@ -744,7 +744,7 @@ def test_many_points_are_compared_by_a_sample(
     few_points_for_a_layout, monkeypatch, is_weighted
 ):
     monkeypatch.setattr(_fit, "LARGE_SAMPLE", 120)
-    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
+    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
     X, y = separated()
     weights = np.arange(240) % 3 if is_weighted else None
     init = np.ones(240) if weights is None else (weights > 0).astype(float)
@@ -761,7 +761,7 @@ def test_many_points_are_compared_by_a_sample(
 def test_layouts_are_compared_for_default_kernels_of_dense_points(
     few_points_for_a_layout, monkeypatch
 ):
-    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
+    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
     X, _ = separated()
     others = (
         {"representation": "raw"},
@@ -796,7 +796,7 @@ def test_clusters_of_many_features_are_counted_in_a_layout(few_points_for_a_layo
 
 
 def test_outliers_have_no_layout(few_points_for_a_layout, monkeypatch):
-    monkeypatch.setattr(_fit, "MIN_GAIN", 0.0)
+    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
     X, _ = separated()
     assert CDSK(4, random_state=0).fit(X).representation_.name == "layout"
     assert CDSK(4, noise=0.01, random_state=0).fit(X).representation_.name != "layout"

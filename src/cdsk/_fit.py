@@ -34,7 +34,7 @@ from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
 from cdsk._initialization import first_weights
 from cdsk._model_selection import (
     LARGE_SAMPLE,
-    MIN_GAIN,
+    MIN_LAYOUT_GAIN,
     CountChoice,
     LambdaSearch,
     default_counts,
@@ -253,7 +253,7 @@ def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
     """Fit the view of the data and two layouts of its graph; return the best one."""
     fitted = _fit_view(problem, context, "layout", _VIEW_SPAN)
     view, support = problem.representation, fitted.choice.support
-    if support * MIN_GAIN >= 1.0:  # the largest support is 1
+    if support * MIN_LAYOUT_GAIN >= 1.0:  # the largest support is 1
         return fitted
     graph = cast(NeighborGraph, cast(Gaussian, fitted.fits[0].candidate).graph)
     layouts = []
@@ -264,7 +264,7 @@ def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
     layout = _select_among_layouts(layouts, fitted, context)
     name = layout.problem.representation.view
     supports = {view.view: support, name: layout.choice.support}
-    is_better = layout.choice.support > MIN_GAIN * support
+    is_better = layout.choice.support > MIN_LAYOUT_GAIN * support
     best = layout if is_better else fitted
     view = replace(best.problem.representation, support=supports)
     return replace(best, problem=replace(best.problem, representation=view))

@@ -36,8 +36,8 @@ these out. docs/notes/2026-11-17-views.md and 2026-11-18-voters.md have alternat
 A layout tears continuous data into pieces, which are as cohesive there as clusters and
 the same at all scales, but others with another seed. So the partitions of two layouts
 vote together. The layout of the winner is taken if the *support* of the winner, its
-share of the votes times its balance, is ``MIN_GAIN`` times that of the winner in the
-view. docs/notes/2026-11-18-layout-view.md has the alternatives.
+share of the votes times its balance, is ``MIN_LAYOUT_GAIN`` times that of the winner
+in the view. docs/notes/2026-11-18-layout-view.md has the alternatives.
 
 *Number of clusters.* Let l_1 >= l_2 >= ... be the eigenvalues of the normalized
 similarity of a neighbor graph. With c clusters, 1 - l_c is about the cut between them
@@ -122,10 +122,12 @@ _MAX_RANK_PART = 0.7
 UNEQUAL_SPREAD, DIFFERENT_UNITS = 2.0, 100.0
 MIN_FEATURES_FOR_SCORES = 4
 
-# Ratio of scores that replaces the first view, and ratio of supports that replaces a
-# view by a layout. Components that few dimensions hold are more cohesive than the data,
-# whatever they are.
-MIN_GAIN = 1.5
+# Ratio of scores that replaces the first view. Components that few dimensions hold are
+# more cohesive than the data, whatever they are: up to 1.3 times for embeddings.
+MIN_GAIN = 1.4
+
+# Ratio of supports that replaces a view by a layout.
+MIN_LAYOUT_GAIN = 1.5
 
 # Scales and numbers of points with which views are compared: those of a fit but the
 # narrowest, or three if there are few features. A sample of a large set may mislead, so

@@ -244,7 +244,7 @@ class Representation:
         Components of the whitened data or of the layout, None for other views.
     scores : dict
         Cohesive agreement of every view that was compared, by its name, "whiten 20" for
-        20 components; the first is taken unless another has 1.5 times its score. Those
+        20 components; the first is taken unless another has 1.4 times its score. Those
         two were compared on up to 20 000 points, others on a sample of at most 2000.
         Empty if there was nothing to compare.
     support : dict
