@@ -4,6 +4,7 @@ import re
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
@@ -65,13 +66,25 @@ def test_lines_show_the_fraction_and_the_time_left(wait, capsys, without_tqdm):
         progress.update(0.5)
         progress.iteration(ITERATION)
     *lines, last = capsys.readouterr().err.splitlines()
-    # 5 % of representation, 50 % skipped, half of 30 % as if it were done
+    # 65 % skipped; of the rest, 5 % of representation, and half of 20 % as if done
     assert lines == [
         "[CDSK]   0%  representation",
-        "[CDSK]  70%  kernel 2 of 2  (about 6 s left)",
-        "[CDSK]  78%  kernel 2 of 2  (about 13 s left)",
+        "[CDSK]  43%  kernel 2 of 2  (about 5 s left)",
+        "[CDSK]  57%  kernel 2 of 2  (about 12 s left)",
     ]
     assert last == "[CDSK] done in 16.0 s: representation 25%, kernels 75%"
+
+
+def test_kernels_of_view_and_layouts_advance(monkeypatch, capsys, without_tqdm):
+    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS", 100)
+    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
+    X, _ = make_blobs(200, 5, centers=4, cluster_std=3.0, random_state=0)
+    model = CDSK(4, random_state=0, verbose=1).fit(X)
+    assert len(model.representation_.support) == 2
+    lines = capsys.readouterr().err.splitlines()
+    fractions = [int(line[6:10]) for line in lines if "kernel " in line]
+    assert len(fractions) == 3 * 7
+    assert (np.diff(fractions) > 0).all()
 
 
 def test_it_never_goes_back(capsys, wait, without_tqdm):

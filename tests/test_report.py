@@ -351,7 +351,7 @@ def test_support_of_view_and_layout(monkeypatch):
     model = CDSK(4, representation="auto", random_state=0).fit(X)
     support = model.representation_.support
     text = join_section(model, "Data")
-    assert "Votes for the best partition times its balance: raw " in text
+    assert "Support (share of the votes times balance): raw " in text
     assert f"layout in 10 dimensions {support['layout 10']:.3f}" in text
     assert "View and layout" in model.report(X)._repr_html_()
 

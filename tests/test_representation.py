@@ -354,7 +354,7 @@ def test_score_is_the_cohesive_agreement_of_the_partitions(rng, monkeypatch, wei
         assert 0 < score < 1
 
 
-@pytest.mark.parametrize("factor, chosen", [(1.51, "normal_scores"), (1.49, "raw")])
+@pytest.mark.parametrize("factor, chosen", [(1.41, "normal_scores"), (1.39, "raw")])
 def test_another_view_must_pay(rng, monkeypatch, factor, chosen):
     scores = iter([0.4, 0.4 * factor])
     monkeypatch.setattr(_ViewComparison, "_score", lambda *_: next(scores))
@@ -735,8 +735,8 @@ def test_partitions_of_two_layouts_vote_for_the_same_rows(
 def test_no_layout_where_the_view_cannot_be_beaten(few_points_for_a_layout):
     X, _ = separated()
     view = CDSK(4, random_state=0).fit(X).representation_
-    assert view.support == {}
-    assert view.name != "layout"
+    assert list(view.support) == [view.view]
+    assert view.support[view.view] > 0.99
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

@@ -54,9 +54,9 @@ _FEWER_NEIGHBORS, MANY_FEATURES = 5, 60
 # Points up to which a kernel on all pairs is tried too: 32 MB.
 MAX_FULL_POINTS = 2000
 
-# Its place: after the kernel with 0.25 of the scales, whose eigenvectors are a good
-# start, so that a fit of 800 points takes 0.7 of the time.
-_BEFORE_FULL = 4
+# The candidate whose eigenvectors are a start for it, 0.25 of the scales: a fit of 800
+# points takes 0.7 of the time.
+START_OF_FULL = 3
 
 # Memory of a fit of truncated kernels per point and neighbor, and per point and
 # cluster: the sparse matrices of a kernel and its similarity, and the vectors of six
@@ -239,8 +239,7 @@ def make_candidates(
     if is_auto and is_found and SCALE_NEIGHBOR < n <= MAX_FULL_POINTS:
         # one more, on all pairs
         settings = replace(settings, bandwidth="neighbor")
-        full = _gaussians(X, None, settings, context, multiplicity)
-        candidates = [*candidates[:_BEFORE_FULL], *full, *candidates[_BEFORE_FULL:]]
+        candidates += _gaussians(X, None, settings, context, multiplicity)
     return candidates
 
 

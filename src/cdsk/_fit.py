@@ -29,7 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdsk._candidates import N_NEIGHBORS, Gaussian, OtherKernel, make_candidates
+from cdsk._candidates import (
+    N_NEIGHBORS,
+    START_OF_FULL,
+    Gaussian,
+    OtherKernel,
+    check_fit_memory,
+    make_candidates,
+)
 from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
 from cdsk._initialization import first_weights
 from cdsk._model_selection import (
@@ -141,7 +148,7 @@ def _count_and_represent(
     choice = select_n_clusters(points, views, counts, context)
     is_layout = views[0].name == "layout" and not settings.noise
     # clusters that were counted in a layout are found there
-    if is_layout and has_points_for_layout(points, views[0], choice.n_clusters):
+    if is_layout and has_points_for_layout(len(points), views[0], choice.n_clusters):
         return choice.n_clusters, choice, views[0]
     chosen = represent(choice.n_clusters) if view == "auto" else views[0]
     return choice.n_clusters, choice, chosen
@@ -196,13 +203,15 @@ def resolve_lam(
 
 
 def fit_views(problem: Problem, context: FitContext) -> ViewFit:
-    """Fit the view of a problem, and layouts of it if there are many points.
+    """Fit the view of a problem, and two layouts of it if there are many points.
 
-    Many more are fitted in the better one only, as a sample says.
+    More than 20 000 points are fitted once, in the one that is better on a sample.
     """
     if not _may_have_layout(problem, context):
         return _fit_view(problem, context)
-    n = len(problem.points)
+    n, k = len(problem.points), context.settings.n_neighbors or N_NEIGHBORS
+    # the three fits are kept until one of them is selected
+    check_fit_memory(max(n, 3 * min(n, LARGE_SAMPLE)), k, problem.n_clusters)
     if n <= LARGE_SAMPLE:
         return _fit_view_and_layouts(problem, context)
     rows = np.sort(context.rng.choice(n, LARGE_SAMPLE, replace=False))
@@ -232,6 +241,7 @@ def _may_have_layout(problem: Problem, context: FitContext) -> bool:
     Not with ``noise``, as layouts move outliers into clusters.
     """
     settings, points = context.settings, problem.points
+    n_compared = min(len(points), LARGE_SAMPLE)
     return (
         (settings.kernel, settings.bandwidth) == ("rbf", "auto")
         and settings.representation == "auto"
@@ -239,50 +249,51 @@ def _may_have_layout(problem: Problem, context: FitContext) -> bool:
         and not settings.noise
         and not sparse.issparse(points.X)
         and problem.representation.name != "layout"
-        and has_points_for_layout(points, problem.representation, problem.n_clusters)
+        and has_points_for_layout(
+            n_compared, problem.representation, problem.n_clusters
+        )
     )
 
 
 # Parts of the progress of the comparison: the view, each layout, and its fit. The last
-# part is that of a layout of more points.
+# part is that of a layout of more points. The search for neighbors is a part of a fit.
+_SEARCH_PART = 0.1
 _VIEW_SPAN, _LAYOUT_SPAN = (0.0, 0.3), (0.9, 1.0)
 _LAYOUT_SPANS = ((0.3, 0.4), (0.4, 0.6)), ((0.6, 0.7), (0.7, 0.9))
 
 
 def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
     """Fit the view of the data and two layouts of its graph; return the best one."""
-    fitted = _fit_view(problem, context, "layout", _VIEW_SPAN)
-    view, support = problem.representation, fitted.choice.support
-    if support * MIN_LAYOUT_GAIN >= 1.0:  # the largest support is 1
-        return fitted
-    graph = cast(NeighborGraph, cast(Gaussian, fitted.fits[0].candidate).graph)
-    layouts = []
-    for layout_span, fit_span in _LAYOUT_SPANS:
-        context.progress.stage("layout", "layout", layout_span)
-        moved = _move_to_layout(problem, graph, context)
-        layouts.append(_fit_view(moved, context, "layout", fit_span))
-    layout = _select_among_layouts(layouts, fitted, context)
-    name = layout.problem.representation.view
-    supports = {view.view: support, name: layout.choice.support}
-    is_better = layout.choice.support > MIN_LAYOUT_GAIN * support
-    best = layout if is_better else fitted
-    view = replace(best.problem.representation, support=supports)
-    return replace(best, problem=replace(best.problem, representation=view))
+    in_view = _fit_view(problem, context, "layout", _VIEW_SPAN)
+    support = {problem.representation.view: in_view.choice.support}
+    best = in_view
+    # the largest support is 1
+    if in_view.choice.support * MIN_LAYOUT_GAIN < 1.0:
+        graph = cast(Gaussian, in_view.fits[0].candidate).graph
+        in_layouts = []
+        for layout_span, fit_span in _LAYOUT_SPANS:
+            context.progress.stage("layout", "layout", layout_span)
+            moved = _move_to_layout(problem, cast(NeighborGraph, graph), context)
+            in_layouts.append(_fit_view(moved, context, "layout", fit_span))
+        in_layout = _select_among_layouts(in_layouts, in_view)
+        if in_layout.choice.support > MIN_LAYOUT_GAIN * in_view.choice.support:
+            best = in_layout
+        support[in_layout.problem.representation.view] = in_layout.choice.support
+    representation = replace(best.problem.representation, support=support)
+    return replace(best, problem=replace(best.problem, representation=representation))
 
 
-def _select_among_layouts(
-    layouts: Sequence[ViewFit], fitted: ViewFit, context: FitContext
-) -> ViewFit:
+def _select_among_layouts(in_layouts: Sequence[ViewFit], in_view: ViewFit) -> ViewFit:
     """Return the fit of the layout whose partition gets most votes of all of them.
 
-    Their cohesion is that in the graph of the view, of which ``fitted`` is the fit.
+    Cohesion is measured on the neighbor graph of the view.
     """
-    points = fitted.problem.points
+    points = in_view.problem.points
     names: list[str] = []
     partitions: list[Labels] = []
     resolved: list[bool] = []
     parts: list[slice] = []
-    for layout in layouts:
+    for layout in in_layouts:
         inverse = layout.problem.points.inverse[points.first_row]
         parts.append(slice(len(names), len(names) + len(layout.partitions)))
         names += layout.choice.names
@@ -291,13 +302,13 @@ def _select_among_layouts(
     choice = select_partition(
         names,
         partitions,
-        fitted.problem.n_clusters,
-        fitted.fits[0].candidate.kernel().neighborhood(),
+        in_view.problem.n_clusters,
+        in_view.fits[0].candidate.kernel().neighborhood(),
         resolved=resolved,
         multiplicity=points.multiplicity,
     )
     best = next(i for i, part in enumerate(parts) if choice.chosen < part.stop)
-    return replace(layouts[best], choice=choice.restricted(parts[best]))
+    return replace(in_layouts[best], choice=choice.restricted(parts[best]))
 
 
 def _move_to_layout(
@@ -317,7 +328,12 @@ def _fit_view(
     span: tuple[float, float] = (0.0, 1.0),
 ) -> ViewFit:
     """Fit the candidate kernels of a problem and select a partition."""
-    context.progress.stage("neighbors" if stage == "kernels" else stage, None, span)
+    begin, end = span
+    if stage == "kernels":
+        context.progress.stage("neighbors")
+    else:
+        begin += _SEARCH_PART * (end - begin)
+        context.progress.stage(stage, "neighbors", (span[0], begin))
     candidates = make_candidates(
         problem.points.X,
         context,
@@ -325,7 +341,7 @@ def _fit_view(
         n_features=problem.representation.n_varying,
         multiplicity=problem.points.relative_multiplicity,
     )
-    fits = alternate_candidates(candidates, problem, context, stage, span)
+    fits = alternate_candidates(candidates, problem, context, stage, (begin, end))
     return select(fits, problem, context)
 
 
@@ -352,6 +368,8 @@ def alternate_candidates(
         context.progress.stage(stage, text, (begin, end))
         kernel = candidate.kernel()
         previous = fits[-1].alternation if fits else None
+        if fits and isinstance(candidate, Gaussian) and candidate.graph is None:
+            previous = fits[START_OF_FULL].alternation
         fit = _fit_kernel(candidate, kernel, problem, context, previous, eigen_tol)
         if n > 1:  # the vectors of all are too many to keep
             alternation = replace(fit.alternation, initial_embedding=None)
@@ -604,8 +622,8 @@ def _compares_weights(
 ) -> bool:
     """Return whether a single kernel may return to its initial weights.
 
-    Not if these are the caller's choice, and not if the kernel is of low rank: that is
-    for more points than a search for neighbors.
+    Not if these are the caller's choice, and not if the kernel is of low rank, as a
+    neighbor search would take longer than the fit.
     """
     init = context.settings.init
     is_uniform = isinstance(init, str) and init == "uniform"

@@ -105,6 +105,9 @@ Labels = NDArray[np.int64]
 
 _TINY = np.finfo(float).tiny
 
+# Largest label per point that is counted in an array of so many entries.
+_MAX_LABELS_PER_POINT = 8
+
 # Partition: powers of the adjusted Rand index and of the cohesion. A cut through a
 # large cluster has a cohesion of 0.95 and more.
 POWER, COHESION_POWER = 4, 12
@@ -167,7 +170,8 @@ class Choice:
     names : tuple of str
         The candidates.
     scores : ndarray of shape (n_candidates,)
-        Share of all votes for each candidate, its own included; the largest wins.
+        Share of all votes for each candidate, its own included; the largest wins. In a
+        layout they include the votes of the candidates in a second one.
     balance : ndarray of shape (n_candidates,)
         Effective number of clusters beyond the first over n_clusters - 1, from 0 to 1.
     cohesion : ndarray of shape (n_candidates,)
@@ -197,14 +201,15 @@ class Choice:
 
     def restricted(self, part: slice) -> "Choice":
         """Return the choice among some candidates, which include the winner."""
-        return Choice(
-            self.names[part],
-            self.scores[part],
-            self.balance[part],
-            self.cohesion[part],
-            self.agreement[part, part],
-            self.resolved[part],
-            self.chosen - part.start,
+        return replace(
+            self,
+            names=self.names[part],
+            scores=self.scores[part],
+            balance=self.balance[part],
+            cohesion=self.cohesion[part],
+            agreement=self.agreement[part, part],
+            resolved=self.resolved[part],
+            chosen=self.chosen - part.start,
         )
 
 
@@ -284,8 +289,8 @@ def select_weights(
     mean = np.maximum(agreement, 0.0).mean(axis=1)
     # up to rounding
     is_tree = agreement.max(axis=1) >= 1.0 - 1e-9
-    no_smaller = [a >= b - 1e-12 for a, b in (cohesion, mean, is_tree.astype(float))]
-    kept = "learned" if all(no_smaller) else "initial"
+    not_worse = [a >= b - 1e-12 for a, b in (cohesion, mean, is_tree.astype(float))]
+    kept = "learned" if all(not_worse) else "initial"
     return WeightChoice(kept, cohesion, mean, is_tree)
 
 
@@ -329,6 +334,8 @@ def _count_pairs(labels: Labels, multiplicity: Array | None) -> float:
 
     A pair counts the product of multiplicities.
     """
+    if labels.max() >= _MAX_LABELS_PER_POINT * len(labels):
+        labels = np.unique(labels, return_inverse=True)[1]
     size = np.bincount(labels, multiplicity)
     squares = size if multiplicity is None else np.bincount(labels, multiplicity**2)
     return float(np.sum(size.astype(np.float64) ** 2 - squares))
@@ -530,13 +537,11 @@ def partition_at_scales(
     return partitions
 
 
-def has_points_for_layout(
-    points: Points, base: Representation, n_clusters: int
-) -> bool:
-    """Return whether there are enough points and features to trust a layout."""
+def has_points_for_layout(n: int, base: Representation, n_clusters: int) -> bool:
+    """Return whether n points of some features are enough to trust a layout."""
     enough = max(_MIN_LAYOUT_POINTS, _MIN_LAYOUT_POINTS_PER_CLUSTER * n_clusters)
     has_features = base.n_varying >= MIN_FEATURES_FOR_SCORES
-    return len(points) >= enough and has_features and n_clusters > 1
+    return n >= enough and has_features and n_clusters > 1
 
 
 def fit_layout(

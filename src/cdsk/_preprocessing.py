@@ -248,9 +248,10 @@ class Representation:
         two were compared on up to 20 000 points, others on a sample of at most 2000.
         Empty if there was nothing to compare.
     support : dict
-        Share of the votes for the best partition times its balance, of the view and of
-        two layouts that vote together, if they were fitted, on at most 20 000 points. A
-        layout is taken if it has 1.5 times the support of the view.
+        Share of the votes for the best partition times its balance, at most 1, on at
+        most 20 000 points: in the view, and in two layouts that vote together. A layout
+        is taken if it has 1.5 times the support of the view; if that is 2/3 or more, no
+        layout is made. Empty if layouts are not considered.
     spread : ndarray of shape (n_features,) or None
         Standard deviation of every feature of the original data; None for a
         precomputed kernel.

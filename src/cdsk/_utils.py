@@ -248,12 +248,12 @@ def get_include() -> str:
 # The stages of a fit in their order, and the fraction of its time each takes, roughly.
 _STAGES = {
     "representation": 0.05,
-    "count": 0.10,
+    "count": 0.05,
     "lam": 0.05,
-    "layout": 0.30,
+    "layout": 0.50,
     "neighbors": 0.05,
-    "kernels": 0.30,
-    "winner": 0.12,
+    "kernels": 0.20,
+    "winner": 0.07,
     "margins": 0.03,
 }
 
@@ -356,6 +356,7 @@ class Progress(AbstractContextManager["Progress"]):
         spent, left = now - self._begun, ""
         if done > skipped and spent >= _ESTIMATE_DELAY:
             left = f"about {spent * (1.0 - done) / (done - skipped):.0f} s left"
+        done = (done - skipped) / (1.0 - skipped)
         if self._bar is not None:
             self._bar.set_description_str(f"[CDSK] {self._description}", refresh=False)
             self._bar.set_postfix_str(left, refresh=False)

@@ -26,7 +26,7 @@ _PRECOMPUTED = {
 # Values by which representations were compared, by their names in the summary.
 REPRESENTATION_VALUES = {
     "representation_scores": "Agreement across scales",
-    "representation_support": "Votes for the best partition times its balance",
+    "representation_support": "Support (share of the votes times balance)",
 }
 
 
@@ -111,7 +111,9 @@ def _describe_weight_choice(choice):
     ]
     if choice["is_tree"][0] != choice["is_tree"][1]:
         name = "learned" if choice["is_tree"][0] else "initial"
-        compared.append(f"a spanning tree finds that by the {name} weights, too")
+        compared.append(
+            f"the partition by the {name} weights equals one by a spanning tree"
+        )
     return (
         f"The {choice['kept']} weights were kept, not the {other} ones. Partitions: "
         f"{'; '.join(compared)}"
