@@ -13,6 +13,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import cdsk
+from cdsk import _model_selection
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -296,6 +297,18 @@ def test_voters(folder, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 * len(study.GROUPS)
     assert all(line.endswith("1.000 / 1.000") for line in lines)
+
+
+def test_layouts(folder, monkeypatch, capsys):
+    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_POINTS", 50)
+    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
+    monkeypatch.setattr(_model_selection, "MIN_FEATURES_FOR_SCORES", 2)
+    run(monkeypatch, "layouts", folder, "--seeds", "0")
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert lines
+    # easy sets: all three fits find the clusters
+    assert all(line.split()[1:4] == 3 * ["1.000/1.000"] for line in lines)
+    assert last == f"mean gain of {len(lines)} sets: +0.000/+0.000"
 
 
 def test_published(folder, monkeypatch, capsys):
