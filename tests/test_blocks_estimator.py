@@ -448,6 +448,7 @@ def sizes_under(limit, path, megabytes, m):
     return sorted(map(int, child.stdout.split()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
 @pytest.mark.parametrize(
     ("limit", "n", "megabytes"),

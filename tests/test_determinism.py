@@ -112,6 +112,7 @@ def blas_threads():
             if info["user_api"] == "blas"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_concurrent_fits_equal_the_serial_ones(blobs):
     # of different data: what got from one fit into another would show
     jobs = [

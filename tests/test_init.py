@@ -49,6 +49,7 @@ def test_nothing_is_imported_before_it_is_used(code):
     assert ours - command <= light
 
 
+@pytest.mark.slow
 def test_import_brings_few_modules_on_top_of_those_of_scikit_learn():
     # benchmarks/asv has the times of both imports
     theirs = modules_after("import sklearn.cluster")
@@ -56,6 +57,7 @@ def test_import_brings_few_modules_on_top_of_those_of_scikit_learn():
     assert len(ours - theirs) <= 0.1 * len(theirs)
 
 
+@pytest.mark.slow
 def test_estimator_brings_no_command_line_or_plotting_library():
     # scikit-learn itself imports what it finds of some; ours is what comes on top
     before = (
@@ -69,6 +71,7 @@ def test_estimator_brings_no_command_line_or_plotting_library():
     assert not [name for name in new if name.startswith(("cdsk.cli", "cdsk.plot"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plot", "theory"])
 def test_submodules_after_the_plain_import(name):
     assert f"cdsk.{name}" in modules_after(f"import cdsk; cdsk.{name}.__all__")

@@ -289,6 +289,7 @@ np.savez(sys.argv[1], level=_kernel.simd_level(), moved=moved)
 """
 
 
+@pytest.mark.slow
 def test_instruction_sets_agree(tmp_path):
     found = {}
     for level in ("base", "v3", "v4"):

@@ -204,6 +204,7 @@ def test_settings_of_the_modes_and_sizes():
 # --- runs ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_records_every_fit_and_writes_its_tables(data, tmp_path, capfd):
     out = tmp_path / "new" / "folder"
     asked = ["--sets", "ionosphere", "yale", "--methods", "kmeans"]
@@ -237,6 +238,7 @@ def processes(monkeypatch):
     return started
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_run_and_its_processes(
     data, tmp_path, processes, interrupt_call, capfd
 ):
@@ -253,6 +255,7 @@ def test_ctrl_c_stops_a_run_and_its_processes(
     capfd.readouterr()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_continued(data, tmp_path, capfd):
     asked = ["--sets", "ionosphere", "--methods", "kmeans"]
     with pytest.MonkeyPatch.context() as patch:
@@ -296,6 +299,7 @@ def test_a_worker_ends_with_its_parent(data):
             child.kill()
 
 
+@pytest.mark.slow
 def test_timeouts_are_recorded_and_repeated_with_a_larger_budget(data, tmp_path, capfd):
     asked = ["--sets", "umist", "--methods", "cdsk"]
     # shorter than any fit

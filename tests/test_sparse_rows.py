@@ -340,7 +340,11 @@ def peak_bytes(function):
 
 @pytest.mark.parametrize(
     ("n", "n_clusters"),
-    [(800, 3), (800, "auto"), pytest.param(20_000, 3, marks=pytest.mark.slow)],
+    [
+        (800, 3),
+        pytest.param(800, "auto", marks=pytest.mark.slow),
+        pytest.param(20_000, 3, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_sparse_data_are_not_densified(n, n_clusters):

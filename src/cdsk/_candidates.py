@@ -6,7 +6,7 @@ nearest neighbors, with bandwidths of 1 to 1/8 of the local scale of each point;
 scales of outliers are capped. The widest, 1, is robust to noise. The factors are
 sqrt(2) apart; the one after the widest is left out, as two wide kernels would outvote
 narrow ones that are right. With many features and few points per cluster, 5 neighbors
-are more often of the same cluster (``default_n_neighbors``). Up to 2000 points there is
+are more often of the same cluster (``default_n_neighbors``). Up to 1000 points there is
 a seventh candidate, on all pairs with one bandwidth, which is robust to noise too.
 ``_model_selection.py`` selects among the partitions. docs/notes/2026-11-17-views.md and
 2026-11-18-voters.md have the alternatives that were measured.
@@ -51,8 +51,9 @@ FACTORS = tuple(2.0 ** (-0.5 * i) for i in (0, 2, 3, 4, 5, 6))
 # Neighbors if there are so many features and few points per cluster.
 _FEWER_NEIGHBORS, MANY_FEATURES = 5, 60
 
-# Points up to which a kernel on all pairs is tried too: 32 MB.
-MAX_FULL_POINTS = 2000
+# Points up to which a kernel on all pairs is tried too: 8 MB. Of 1500 points it would
+# take a third of a fit; in noise that changes one of 24 sets.
+MAX_FULL_POINTS = 1000
 
 # The candidate whose eigenvectors are a start for it, 0.25 of the scales: a fit of 800
 # points takes 0.7 of the time.

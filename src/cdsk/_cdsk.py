@@ -104,7 +104,7 @@ class CDSK(
     bandwidth : float or str, default="auto"
         Bandwidth of the Gaussian kernel. "auto" fits six kernels on the graph of
         nearest neighbors, with bandwidths of 1/8 to 1 of the distance of each point to
-        its 7th neighbor, and up to 2000 points one on all pairs. Of their partitions,
+        its 7th neighbor, and up to 1000 points one on all pairs. Of their partitions,
         by learned and by initial weights, and of ten by minimum spanning trees, it
         keeps the one that agrees most with the others (see ``choice_``). Other rules
         and numbers give one kernel on all pairs of points, whose learned weights are

@@ -561,7 +561,7 @@ def graph_of_view(
     context: FitContext,
 ) -> NeighborGraph:
     """Return the neighbor graph of points whose coordinates in a view are X."""
-    default = default_n_neighbors(len(X), base.n_varying, n_clusters)
+    default = default_n_neighbors(X.shape[0], base.n_varying, n_clusters)
     k = context.settings.n_neighbors or default
     return make_graph(X, k, multiplicity, context.n_threads)
 
