@@ -210,8 +210,8 @@ def fit_views(problem: Problem, context: FitContext) -> ViewFit:
     if not _may_have_layout(problem, context):
         return _fit_view(problem, context)
     n, k = len(problem.points), context.settings.n_neighbors or N_NEIGHBORS
-    # the three fits are kept until one of them is selected
-    check_fit_memory(max(n, 3 * min(n, LARGE_SAMPLE)), k, problem.n_clusters)
+    # three fits, without their kernels, are kept: measured, half as much again
+    check_fit_memory(max(n, 3 * min(n, LARGE_SAMPLE) // 2), k, problem.n_clusters)
     if n <= LARGE_SAMPLE:
         return _fit_view_and_layouts(problem, context)
     rows = np.sort(context.rng.choice(n, LARGE_SAMPLE, replace=False))
