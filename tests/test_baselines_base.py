@@ -34,7 +34,7 @@ EVERY = pytest.mark.parametrize(
 
 # In some checks there are fewer distinct points than clusters, or the neighbor graph is
 # disconnected.
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_common_checks(estimator, check):

@@ -222,7 +222,7 @@ def test_units_do_not_matter(rng, unit):
 
 
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_few_and_equal_points():
     model = BayesianMaxMargin(3, random_state=0, n_sweeps=5)
     assert (model.fit_predict(np.ones((5, 2))) == 0).all()

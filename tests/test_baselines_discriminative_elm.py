@@ -76,7 +76,7 @@ def test_hidden_units_are_nonlinear_and_unsaturated(rng, d):
 
 
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_more_clusters_than_distinct_points():
     X = np.repeat(np.eye(3), 4, axis=0)
     labels = DiscriminativeELM(6, n_hidden=20, random_state=0).fit_predict(X)

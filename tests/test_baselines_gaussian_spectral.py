@@ -114,7 +114,7 @@ def test_a_bandwidth_that_is_too_small(moons, k):
 
 
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_affinities_of_equal_points_are_equal():
     W = GaussianSpectral(2, random_state=0).fit(np.ones((5, 2))).affinity_matrix_
     assert (W == 1.0 - np.eye(5)).all()

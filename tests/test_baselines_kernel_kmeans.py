@@ -113,7 +113,7 @@ def test_empty_clusters_are_filled_and_the_objective_decreases(blobs, n_clusters
 
 
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_fewer_distinct_points_than_clusters():
     X = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
     model = KernelKMeans(5, random_state=0).fit(X)

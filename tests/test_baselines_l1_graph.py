@@ -131,7 +131,7 @@ def test_lengths_and_units_do_not_matter(rng):
     ids=["equal", "zeros", "one feature", "two points", "orthogonal copies"],
 )
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 # graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 # equal points

@@ -125,7 +125,7 @@ def test_convergence_warning(rng):
     ids=["equal", "zeros", "one feature", "two points"],
 )
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 # graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 # equal points

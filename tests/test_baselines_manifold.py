@@ -165,7 +165,7 @@ def test_the_unit_does_not_matter(moons, bandwidth, unit):
 
 @pytest.mark.parametrize("bandwidth", ["features", "scalar"])
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 # graphs of few neighbors are disconnected
 @pytest.mark.filterwarnings("ignore:.*have no similarity")
 def test_duplicates_constant_features_and_few_points(moons, bandwidth):

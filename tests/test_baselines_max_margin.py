@@ -103,7 +103,7 @@ def test_units_and_origins_do_not_matter(rng, kernel, unit):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_few_and_equal_points(kernel):
     model = MaxMarginClustering(3, kernel=kernel, random_state=0)
     assert len(np.unique(model.fit_predict(np.ones((5, 2))))) == 1

@@ -90,7 +90,7 @@ def test_features_between_0_and_1(rng):
 
 
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_affinity_of_equal_points():
     model = RatioRF(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))
     np.testing.assert_array_equal(model.affinity_matrix_, 1)

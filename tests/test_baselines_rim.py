@@ -113,7 +113,7 @@ def test_units_do_not_matter(rng, unit):
 
 @KERNELS
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_few_and_equal_points(kernel):
     model = RIM(3, kernel=kernel, random_state=0)
     assert (model.fit_predict(np.ones((5, 2))) == 0).all()

@@ -102,7 +102,7 @@ def test_units_do_not_matter(rng):
 
 
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_points_that_no_tree_separates():
     model = RobustAffinityGraph(2, n_estimators=5, random_state=0).fit(np.ones((6, 2)))
     np.testing.assert_array_equal(model.affinity_matrix_.toarray(), 1 - np.eye(6))

@@ -128,7 +128,7 @@ def test_duplicates_and_units(rng):
     ids=["equal", "a line", "two points", "a grid", "nearly equal"],
 )
 # fewer distinct points than clusters
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_degenerate_data(X):
     for n_clusters in (1, 2):
         labels = SMCE(n_clusters, random_state=0).fit_predict(X)

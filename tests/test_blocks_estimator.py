@@ -25,7 +25,7 @@ from cdsk.blocks._sample import hash_rows
 
 
 @parametrize_with_checks([BlockCDSK(n_threads=1)])
-@pytest.mark.filterwarnings("ignore:The sample of X has . distinct points")
+@pytest.mark.filterwarnings("ignore:The sample of X has . distinct point")
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
 

@@ -242,11 +242,11 @@ def test_equal_rows_are_one_cluster():
     new = X[:2] + [[0.0], [5.0]]
     how = {"n_clusters": 3, "random_state": 0}
     with pytest.warns(
-        ConvergenceWarning, match="of X has 1 distinct points"
+        ConvergenceWarning, match="of X has 1 distinct point,"
     ) as by_blocks:
         expected = BlockCDSK(**how).fit(X)
     with pytest.warns(
-        ConvergenceWarning, match="of X has 1 distinct points"
+        ConvergenceWarning, match="of X has 1 distinct point,"
     ) as by_dask:
         found = CDSK(**how).fit(da.from_array(X, chunks=(8, 3)))
     assert len(by_blocks) == len(by_dask) == 1

@@ -18,7 +18,7 @@ from cdsk import CDSK
 from common_checks import not_for_clusterers
 
 # some checks have data of fewer distinct points than the default n_clusters
-FEW_POINTS = pytest.mark.filterwarnings("ignore:X has . distinct points")
+FEW_POINTS = pytest.mark.filterwarnings("ignore:X has . distinct point")
 
 
 @FEW_POINTS
@@ -337,7 +337,7 @@ def test_fewer_connected_groups_than_clusters_warn():
 )
 def test_equal_points_are_one_cluster(options):
     X = np.ones((51, 2))
-    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct point,"):
         model = CDSK(**{**options, "n_clusters": 3}).fit(X)
     one = CDSK(**{"n_clusters": 1, **options}).fit(X)
     for found in (model, one):

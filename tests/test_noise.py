@@ -23,7 +23,7 @@ OPTIONS = {"bandwidth": 1.0, "random_state": 0}
 
 
 # some checks fit a few copies of one point
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 @parametrize_with_checks([CDSK(noise=0.05)], expected_failed_checks=not_for_clusterers)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
@@ -248,7 +248,7 @@ def test_a_weight_is_a_number_of_rows(noisy):
     ids=["equal", "two", "copies", "zeros"],
 )
 # some checks fit a few copies of one point
-@pytest.mark.filterwarnings("ignore:X has . distinct points")
+@pytest.mark.filterwarnings("ignore:X has . distinct point")
 def test_few_or_equal_points_are_not_noise(X):
     model = CDSK(2, bandwidth=1.0, noise=0.05, random_state=0).fit(X)
     assert (model.labels_ >= 0).all()

@@ -418,7 +418,7 @@ def test_multiplicity_adds_few_steps_to_the_weight_step():
 
 def test_one_different_row_with_a_weight_is_one_cluster():
     X = np.array([[0.0], [0.0], [1.0], [2.0], [0.0]])
-    with pytest.warns(ConvergenceWarning, match="X has 1 distinct points"):
+    with pytest.warns(ConvergenceWarning, match="X has 1 distinct point,"):
         model = CDSK(2).fit(X, sample_weight=[1, 2, 0, 0, 1])
     assert not model.labels_.any()
     np.testing.assert_allclose(model.weights_, [0.25, 0.25, 0, 0, 0.25])

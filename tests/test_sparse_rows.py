@@ -215,7 +215,7 @@ def test_new_points_may_be_dense_but_not_sparse_where_the_fit_was(few):
         dense.predict(X)
 
 
-@pytest.mark.filterwarnings("ignore:X has 1 distinct points")
+@pytest.mark.filterwarnings("ignore:X has 1 distinct point,")
 def test_equal_rows_are_one_cluster():
     X = sparse.csr_array(np.ones((9, 1)) * [1.0, 0.0, 2.0])
     model = CDSK(2, random_state=0).fit(X)

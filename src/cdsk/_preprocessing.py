@@ -199,8 +199,9 @@ class Points:
 
 def warn_few_distinct(n_distinct: int, n_clusters: int, name: str = "X") -> None:
     """Warn that there are fewer distinct points than clusters."""
+    points = "1 distinct point" if n_distinct == 1 else f"{n_distinct} distinct points"
     warn(
-        f"{name} has {n_distinct} distinct points, fewer than n_clusters={n_clusters}. "
+        f"{name} has {points}, fewer than n_clusters={n_clusters}. "
         "Equal points are never split: there are as many clusters as distinct points."
     )
 
