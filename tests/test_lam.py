@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 import cdsk
 import reference
 from cdsk import CDSK, select_lambda
-from cdsk._model_selection import CRITERIA, LambdaSearch, select_lam
+from cdsk._lam_choice import CRITERIA, LambdaSearch, select_lam
 from cdsk._operators.dense import DenseKernel
 from cdsk._spectral import cluster_qr_rotation, cut_ratios, rotate_to_axes
 from stages import make_context

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 
 import cdsk
 from cdsk import suggest_n_clusters
-from cdsk._model_selection import COUNT_FACTORS, _gaps, _scale_agreement
+from cdsk._count_choice import COUNT_FACTORS, _gaps, _scale_agreement
 
 
 def blobs(n_clusters, size=40, seed=0):
@@ -322,7 +322,7 @@ def test_memory_is_asked_for_before_the_search(rng, monkeypatch, count, limit_me
     def no_search(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr("cdsk._model_selection.Neighbors", no_search)
+    monkeypatch.setattr("cdsk._count_choice.Neighbors", no_search)
     limit_memory(1_000_000)
     with pytest.raises(MemoryError, match="A fit of 1,000 points, 20 neighbors"):
         count(rng.normal(size=(1000, 4)))

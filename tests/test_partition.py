@@ -5,14 +5,14 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import reference
-from cdsk._model_selection import (
+from cdsk._neighbors import Neighbors
+from cdsk._operators.dense import DenseKernel
+from cdsk._operators.sparse import NeighborGraph
+from cdsk._partition_choice import (
     cohesive_agreement,
     select_partition,
     select_weights,
 )
-from cdsk._neighbors import Neighbors
-from cdsk._operators.dense import DenseKernel
-from cdsk._operators.sparse import NeighborGraph
 
 N = 120
 THIRDS = np.arange(N) // 40

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK, select_lambda
 from cdsk import _preprocessing as module
-from cdsk._model_selection import select_partition
+from cdsk._partition_choice import select_partition
 from cdsk._preprocessing import Points, unique_rows
 from cdsk._spectral import spectral_step
 from cdsk._voting import compute_margins, leave_one_out_votes

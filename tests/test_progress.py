@@ -76,8 +76,8 @@ def test_lines_show_the_fraction_and_the_time_left(wait, capsys, without_tqdm):
 
 
 def test_kernels_of_view_and_layouts_advance(monkeypatch, capsys, without_tqdm):
-    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS", 100)
-    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
+    monkeypatch.setattr("cdsk._view_choice._MIN_LAYOUT_POINTS", 100)
+    monkeypatch.setattr("cdsk._view_choice._MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
     X, _ = make_blobs(200, 5, centers=4, cluster_std=3.0, random_state=0)
     model = CDSK(4, random_state=0, verbose=1).fit(X)
     assert len(model.representation_.support) == 2

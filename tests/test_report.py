@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from cdsk import CDSK, BlockCDSK
-from cdsk._model_selection import Choice
+from cdsk._partition_choice import Choice
 from cdsk.report._formatting import format_clusters
 from cdsk.report._text import MAX_CLUSTERS, WIDTH
 
@@ -345,8 +345,8 @@ def test_representation_scores():
 
 
 def test_support_of_view_and_layout(monkeypatch):
-    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS", 100)
-    monkeypatch.setattr("cdsk._model_selection._MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
+    monkeypatch.setattr("cdsk._view_choice._MIN_LAYOUT_POINTS", 100)
+    monkeypatch.setattr("cdsk._view_choice._MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
     X, _ = make_blobs(200, 5, centers=4, cluster_std=3.0, random_state=0)
     model = CDSK(4, representation="auto", random_state=0).fit(X)
     support = model.representation_.support

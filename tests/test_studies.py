@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import cdsk
-from cdsk import _model_selection
+from cdsk import _view_choice
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -300,9 +300,9 @@ def test_voters(folder, monkeypatch, capsys):
 
 
 def test_layouts(folder, monkeypatch, capsys):
-    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_POINTS", 50)
-    monkeypatch.setattr(_model_selection, "_MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
-    monkeypatch.setattr(_model_selection, "MIN_FEATURES_FOR_SCORES", 2)
+    monkeypatch.setattr(_view_choice, "_MIN_LAYOUT_POINTS", 50)
+    monkeypatch.setattr(_view_choice, "_MIN_LAYOUT_POINTS_PER_CLUSTER", 10)
+    monkeypatch.setattr(_view_choice, "MIN_FEATURES_FOR_SCORES", 2)
     run(monkeypatch, "layouts", folder, "--seeds", "0")
     *lines, last = capsys.readouterr().out.splitlines()
     assert lines

@@ -26,13 +26,14 @@ from cdsk import _neighbors as _neighbors
 from cdsk._cdsk import make_context
 from cdsk._fit import alternate
 from cdsk._initialization import first_weights
-from cdsk._model_selection import COMPONENTS, select_partition, select_representation
 from cdsk._neighbors import Neighbors
 from cdsk._operators.sparse import NeighborGraph
+from cdsk._partition_choice import select_partition
 from cdsk._preprocessing import Points
 from cdsk._qp import WeightProblem
 from cdsk._spectral import assign_labels, cut_ratios, spectral_step
 from cdsk._validation import LABEL_METHODS
+from cdsk._view_choice import COMPONENTS, select_representation
 from cdsk._voting import compute_margins, leave_one_out_votes
 
 SCALES = tuple(2.0 ** (-0.5 * i) for i in range(-1, 7))  # 1.41 ... 0.125

@@ -34,10 +34,11 @@ from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
 from benchmarks.studies import sets
 from cdsk import CDSK, suggest_n_clusters
-from cdsk import _model_selection as count
+from cdsk import _count_choice as count
 from cdsk._candidates import MANY_FEATURES
 from cdsk._cdsk import make_context
-from cdsk._model_selection import represent_for_counting, select_partition
+from cdsk._count_choice import represent_for_counting
+from cdsk._partition_choice import select_partition
 from cdsk._preprocessing import Points
 
 CANDIDATES = np.arange(2, 20)

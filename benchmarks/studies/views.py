@@ -31,9 +31,9 @@ from cdsk._cdsk import CDSK, make_context
 from cdsk._eigensolvers import ROUGH
 from cdsk._fit import alternate
 from cdsk._initialization import first_weights
-from cdsk._model_selection import select_partition
 from cdsk._neighbors import Neighbors
 from cdsk._operators.sparse import NeighborGraph
+from cdsk._partition_choice import select_partition
 from cdsk._spectral import assign_labels, spectral_partition
 
 SCALES = (np.inf, 1.0, *(2.0 ** (-0.5 * i) for i in range(1, 7)))

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
 from cdsk import CDSK, _fit
-from cdsk._model_selection import select_partition
+from cdsk._partition_choice import select_partition
 
 # Which partitions vote, by their names.
 GROUPS = {

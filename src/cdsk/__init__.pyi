@@ -2,10 +2,10 @@ from . import baselines as baselines
 from . import plot as plot
 from . import theory as theory
 from ._cdsk import CDSK as CDSK
+from ._count_choice import CountChoice as CountChoice
 from ._initialization import SparseStart as SparseStart
 from ._initialization import sparse_start as sparse_start
-from ._model_selection import CountChoice as CountChoice
-from ._model_selection import LambdaChoice as LambdaChoice
+from ._lam_choice import LambdaChoice as LambdaChoice
 from ._pairwise import gaussian_gram as gaussian_gram
 from ._pairwise import gaussian_rows as gaussian_rows
 from ._pairwise import similarity_matrix as similarity_matrix

@@ -8,8 +8,8 @@ sqrt(2) apart; the one after the widest is left out, as two wide kernels would o
 narrow ones that are right. With many features and few points per cluster, 5 neighbors
 are more often of the same cluster (``default_n_neighbors``). Up to 1000 points there is
 a seventh candidate, on all pairs with one bandwidth, which is robust to noise too.
-``_model_selection.py`` selects among the partitions. docs/notes/2026-11-17-views.md and
-2026-11-18-voters.md have the alternatives that were measured.
+``_partition_choice.py`` selects among the partitions. The alternatives that were
+measured are in docs/notes/2026-11-17-views.md and 2026-11-18-voters.md.
 
 A candidate can make its kernel at any time: the fitted model keeps the selected one.
 """

@@ -37,29 +37,19 @@ from cdsk._candidates import (
     check_fit_memory,
     make_candidates,
 )
+from cdsk._count_choice import (
+    CountChoice,
+    default_counts,
+    represent_for_counting,
+    select_n_clusters,
+)
 from cdsk._eigensolvers import ROUGH, TOLERANCE, Eigenpairs
 from cdsk._initialization import first_weights
-from cdsk._model_selection import (
-    LARGE_SAMPLE,
-    MIN_LAYOUT_GAIN,
-    CountChoice,
-    LambdaSearch,
-    default_counts,
-    fit_layout,
-    graph_of_view,
-    has_points_for_layout,
-    lay_out,
-    make_graph,
-    represent_for_counting,
-    select_lam,
-    select_n_clusters,
-    select_partition,
-    select_representation,
-    select_weights,
-)
+from cdsk._lam_choice import LambdaSearch, select_lam
 from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._operators.base import Array, Candidate, Kernel
 from cdsk._operators.sparse import NeighborGraph
+from cdsk._partition_choice import select_partition, select_weights
 from cdsk._preprocessing import Points, Representation, warn_few_distinct
 from cdsk._qp import WeightProblem
 from cdsk._result import (
@@ -83,6 +73,16 @@ from cdsk._spectral import (
 )
 from cdsk._utils import limit_blas_threads, warn
 from cdsk._validation import PRECOMPUTED_KERNELS, iter_row_chunks
+from cdsk._view_choice import (
+    LARGE_SAMPLE,
+    MIN_LAYOUT_GAIN,
+    fit_layout,
+    graph_of_view,
+    has_points_for_layout,
+    lay_out,
+    make_graph,
+    select_representation,
+)
 from cdsk._voting import (
     NOISE_NEIGHBOR,
     LeaveOneOutVotes,

@@ -12,7 +12,7 @@ scores do so for any distribution of a feature: its values become the normal qua
 of their ranks. Whitening gives every principal component the same variance: it
 amplifies what few components hide (faces under changing light) and blurs what they show
 (digits). A layout of the neighbor graph in one of these views (_layout.py) also repels
-points that are not neighbors. ``_model_selection.py`` chooses among them.
+points that are not neighbors. ``_view_choice.py`` chooses among them.
 """
 
 from dataclasses import dataclass, field, replace

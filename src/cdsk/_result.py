@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdsk._count_choice import CountChoice
 from cdsk._eigensolvers import Eigenpairs
-from cdsk._model_selection import Choice, CountChoice, LambdaChoice, WeightChoice
+from cdsk._lam_choice import LambdaChoice
 from cdsk._neighbors import NeighborIndex
 from cdsk._operators.base import Array, Candidate, Kernel, Votes
+from cdsk._partition_choice import Choice, WeightChoice
 from cdsk._preprocessing import Points, Representation
 from cdsk._spectral import Embedding
 from cdsk._voting import LeaveOneOutVotes, NoiseRule

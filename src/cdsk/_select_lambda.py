@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from cdsk._cdsk import CDSK, validate_fit
 from cdsk._fit import preprocess, resolve_lam
-from cdsk._model_selection import CRITERIA, GRID, LambdaChoice, LambdaSearch
+from cdsk._lam_choice import CRITERIA, GRID, LambdaChoice, LambdaSearch
 from cdsk._utils import explain_memory_error, one_thread_if_forked
 from cdsk._validation import Data, check_choice, check_number, check_simplex_point
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdsk._cdsk import CDSK, validate_fit
-from cdsk._model_selection import (
+from cdsk._count_choice import (
     CountChoice,
     default_counts,
     represent_for_counting,

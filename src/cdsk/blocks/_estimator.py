@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._cdsk import CDSK, make_context, make_fitted
 from cdsk._fit import alternate_candidates, finish, refine, select
-from cdsk._model_selection import Choice
+from cdsk._partition_choice import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
 from cdsk._result import Problem
 from cdsk._threads import resolve_n_threads

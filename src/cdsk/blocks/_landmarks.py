@@ -17,10 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from cdsk._cdsk import CDSK, make_context
-from cdsk._model_selection import select_representation
 from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._preprocessing import Points, unique_rows
 from cdsk._utils import limit_blas_threads
+from cdsk._view_choice import select_representation
 from cdsk._voting import check_coordinates
 
 # The integer that represents the weight 1.
