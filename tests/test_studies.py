@@ -295,7 +295,7 @@ def test_voters(folder, monkeypatch, capsys):
     monkeypatch.setattr(study, "SEEDS", range(1))
     run(monkeypatch, "voters", folder)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3 * len(study.GROUPS)
+    assert len(lines) == 3 * len(study.GROUPS | study.WIDE_GROUPS)
     assert all(line.endswith("1.000 / 1.000") for line in lines)
 
 

@@ -5,22 +5,26 @@ usage: python -m benchmarks.studies.voters DATA [--cap 800]
 
 DATA is a folder as in sets.py. Every set is fitted once, and the selection is repeated
 among some of its partitions: those of the kernels on the neighbor graph by learned
-weights, with the kernel on all pairs, by the initial weights, by spanning trees. Prints
-the mean NMI and ARI of each group, of the sets at even and at odd places and of blobs
-and moons in noise. docs/notes/2026-11-18-voters.md discusses them.
+weights, with the kernel on all pairs, by the initial weights, by spanning trees, with
+wider kernels on all pairs. Prints the mean NMI and ARI of each group, of the sets at
+even and at odd places and of blobs and moons in noise.
+docs/notes/2026-11-18-voters.md discusses them.
 """
 
 import argparse
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
 from cdsk import CDSK, _fit
+from cdsk._candidates import make_candidates
+from cdsk._pairwise import estimate_bandwidth
 from cdsk._partition_choice import select_partition
 
-# Which partitions vote, by their names.
+# Which partitions vote, by their names; wide kernels only where they are named.
 GROUPS = {
     "learned": lambda name: not _is_full(name) and not _is_new(name),
     "learned, full": lambda name: not _is_new(name),
@@ -28,6 +32,17 @@ GROUPS = {
     "learned, full, trees": lambda name: not name.endswith("initial"),
     "all": lambda name: True,
 }
+WIDE_GROUPS = {
+    "all, wide 0.25": lambda name: _has_wide(name, "0.25"),
+    "all, wide 0.5": lambda name: _has_wide(name, "0.5"),
+    "all, wide 1": lambda name: _has_wide(name, "1"),
+    "all, wide 0.5 for full": lambda name: (
+        _has_wide(name, "0.5") and not _is_full(name)
+    ),
+    "all, all wide": lambda name: True,
+}
+# Bandwidths of wide kernels on all pairs, in units of the median distance.
+WIDE = 0.25, 0.5, 1.0
 SEEDS = range(100, 130)
 
 
@@ -39,6 +54,22 @@ def _is_new(name):
     return name.endswith("initial") or "tree" in name
 
 
+def _has_wide(name, factor):
+    return not name.startswith("wide") or name.split(",")[0] == f"wide {factor}"
+
+
+def add_wide(X, context, **options):
+    """Return the candidates of a fit and the wide kernels."""
+    candidates = make_candidates(X, context, **options)
+    median = estimate_bandwidth(X, "median", context.n_threads)
+    full = candidates[-1]
+    for factor in WIDE:
+        name, bandwidth = f"wide {factor:g}", factor * median
+        changed = {"name": name, "bandwidth": bandwidth, "factor": None}
+        candidates.append(replace(full, X=X, graph=None, **changed))
+    return candidates
+
+
 def record(X, n_clusters):
     """Fit X; return the arguments of its selection and the points of the rows."""
     seen = {}
@@ -47,20 +78,25 @@ def record(X, n_clusters):
         seen.update(names=names, partitions=partitions, args=args, options=options)
         return select_partition(names, partitions, *args, **options)
 
-    _fit.select_partition = select
+    _fit.select_partition, _fit.make_candidates = select, add_wide
     try:
         model = CDSK(n_clusters, random_state=0, n_threads=1).fit(X)
     finally:
         _fit.select_partition = select_partition
+        _fit.make_candidates = make_candidates
     return seen, model._predictor.points.inverse
 
 
 def winners(X, n_clusters):
     """Return the labels that every group of voters selects."""
     seen, inverse = record(X, n_clusters)
+    narrow = [name for name in seen["names"] if not name.startswith("wide")]
     labels = {}
-    for group, votes in GROUPS.items():
-        kept = [i for i, name in enumerate(seen["names"]) if votes(name)]
+    for group, votes in (GROUPS | WIDE_GROUPS).items():
+        names = seen["names"] if group in WIDE_GROUPS else narrow
+        kept = [
+            i for i, name in enumerate(seen["names"]) if name in names and votes(name)
+        ]
         partitions = [seen["partitions"][i] for i in kept]
         resolved = [seen["options"]["resolved"][i] for i in kept]
         options = seen["options"] | {"resolved": resolved}
