@@ -5,10 +5,11 @@ import inspect
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_blobs, make_circles, make_moons
 
 import cdsk
-from cdsk import suggest_n_clusters
+from cdsk import _count_choice, suggest_n_clusters
 from cdsk._count_choice import COUNT_FACTORS, _gaps, _scale_agreement
 
 
@@ -326,3 +327,27 @@ def test_memory_is_asked_for_before_the_search(rng, monkeypatch, count, limit_me
     limit_memory(1_000_000)
     with pytest.raises(MemoryError, match="A fit of 1,000 points, 20 neighbors"):
         count(rng.normal(size=(1000, 4)))
+
+
+def test_missing_eigenvectors_limit_the_candidates(monkeypatch):
+    # expanders without edges between them: 95 eigenvectors do not converge
+    X = make_blobs(600, n_features=40, centers=6, random_state=2)[0]
+    embed = _count_choice._embed_at_scales
+
+    def embed_fewer(*args, **options):
+        embeddings = embed(*args, **options)
+        shorter = embeddings[1].eigenvalues[:9]
+        embeddings[1] = dataclasses.replace(embeddings[1], eigenvalues=shorter)
+        return embeddings
+
+    monkeypatch.setattr(_count_choice, "_embed_at_scales", embed_fewer)
+    choice = suggest_n_clusters(X, range(2, 20), random_state=0)
+    assert choice.n_clusters == 6
+    np.testing.assert_array_equal(choice.candidates, range(2, 9))
+
+
+def test_sparse_points_are_counted_as_they_are():
+    X = sparse.csr_array(make_blobs(2100, 60, centers=4, random_state=2)[0])
+    model = cdsk.CDSK("auto", random_state=0).fit(X)
+    assert model.representation_.name == "raw"
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

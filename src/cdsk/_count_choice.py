@@ -119,7 +119,8 @@ def represent_for_counting(
             return [Representation.fit(points.X, v, multiplicity=m) for v in views]
     name = "auto" if representation == "layout" else representation
     view = select_representation(points, name, largest, context)
-    if representation == "layout" or (is_auto and view.n_varying >= MANY_FEATURES):
+    has_many = view.n_varying >= MANY_FEATURES and not sparse.issparse(points.X)
+    if representation == "layout" or (is_auto and has_many):
         return [fit_layout(points, view, largest, context)]
     return [view]
 
@@ -146,11 +147,14 @@ def _count(
     X = view.transform_fitted(points.X, context.n_threads)
     points, largest = points.spatially_sorted(X), int(candidates[-1])
     embeddings = _embed_at_scales(points, largest + 1, context)
+    # of eigenvectors that did not converge some may be missing
+    n_found = min(len(embedding.eigenvalues) for embedding in embeddings)
+    candidates = candidates[: max(np.searchsorted(candidates, n_found), 1)]
     partitions = [_partitions(e, candidates, points.multiplicity) for e in embeddings]
     for embedding in embeddings:
         if embedding.convergence_message is not None:
             warn(embedding.convergence_message)
-    eigenvalues = np.array([embedding.eigenvalues for embedding in embeddings])
+    eigenvalues = np.array([e.eigenvalues[:n_found] for e in embeddings])
     gaps = _gaps(eigenvalues, candidates, NEGLIGIBLE_CUT / len(points))
     scores = gaps.mean(axis=0)
     if (eigenvalues == 1).all():
