@@ -214,7 +214,9 @@ def test_sentences_of_the_report(page, model):
 
 def test_accessible_names(page):
     for tag, attributes, _ in page.elements:
-        if tag in ("svg", "canvas"):
+        if attributes.get("role") == "img":
+            assert attributes["aria-label"].startswith("Distribution of ")
+        elif tag in ("svg", "canvas"):
             assert attributes["aria-label"] and attributes["tabindex"] == "0"
             description = page.get_texts("p", id=attributes["aria-describedby"])[0]
             keys = "left and\nright arrows" if tag == "svg" else "+ and - zoom"
@@ -340,7 +342,8 @@ def test_many_clusters(tmp_path):
     n_found = model.labels_.max() + 1
     assert len(page.get_texts("button", **{"aria-pressed": "false"})) == n_found
     assert n_found > 100
-    assert len(page.get_texts("details")) == 100 + 1
+    assert len(page.get_texts("details", **{"class": "profile"})) == 100
+    assert len(page.get_texts("details")) == 100 + 100 + 1
     assert "The 100 clusters of lowest confidence:" in page.get_texts("p")
 
 

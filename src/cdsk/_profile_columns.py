@@ -183,6 +183,8 @@ def _check_finite(X: Any, block: Numbers, is_strict: bool) -> Numbers:
 
 def _read_column(X: Any, j: int) -> Numbers | Categories:
     """Return a column of a frame, or of an array of text, objects or booleans."""
+    if not is_frame(X) and X.dtype.kind in "Mm":
+        raise _refuse_cell(X, j, X[0, j])
     if not is_frame(X):
         return _read_cells(X, j, X[:, j].tolist())
     series = X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j)

@@ -17,6 +17,7 @@ given. Lines are ranked by the end of the interval that is nearer to 0, so that 
 effect of few rows does not come before a smaller one of many.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betainccinv, betaincinv, stdtrit
 
 from cdsk._profile_columns import (
     Categories,
@@ -159,14 +160,30 @@ class Profiles:
         # of two complementary shares the larger one comes first
         return np.lexsort((-effect, -np.abs(effect), -sure), axis=1)
 
-    def order_columns(self) -> list[int]:
-        """Return the columns by their largest difference in any cluster."""
-        best: dict[int, tuple[float, float]] = {}
+    def order_lines(self) -> list[int]:
+        """Return the lines by their largest difference in any cluster.
+
+        Of a column of two categories only one line is returned.
+        """
         sure = np.abs(self.conservative).max(axis=0, initial=0.0)
         effect = np.abs(np.nan_to_num(self.effect)).max(axis=0, initial=0.0)
-        for line, *pair in zip(self.lines, sure.tolist(), effect.tolist(), strict=True):
-            best[line.column] = max(best.get(line.column, (0.0, 0.0)), tuple(pair))
-        return sorted(best, key=lambda j: (*(-value for value in best[j]), j))
+        order = np.lexsort((-np.round(effect, 9), -np.round(sure, 9))).tolist()
+        n_shares = Counter(line.column for line in self.lines if line.kind == CATEGORY)
+        found: list[int] = []
+        seen: set[int] = set()
+        for i in order:
+            line = self.lines[i]
+            is_binary = line.kind == CATEGORY and n_shares[line.column] == 2
+            if not (is_binary and line.column in seen):
+                found.append(i)
+            if is_binary:
+                seen.add(line.column)
+        return found
+
+    def order_columns(self) -> list[int]:
+        """Return the columns by their largest difference in any cluster."""
+        columns = (self.lines[i].column for i in self.order_lines())
+        return list(dict.fromkeys(columns))
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """Return the table as arrays, one per column, sorted by cluster and rank.
@@ -308,7 +325,7 @@ class LabeledTable:
             if sample_weight is None:
                 sample_weight = model.sample_weight_
         else:
-            labels = check_labels(labels, len(np.unique(model.clusters_)))
+            labels = check_labels(labels, int(model.clusters_.max()) + 1)
             described = "rows that have labels"
         given = np.asarray(labels)
         hint = "" if described.endswith("labels") else " Pass labels for other rows."
@@ -408,13 +425,16 @@ def compute_profiles(table: LabeledTable, *, is_strict: bool = True) -> Profiles
         check_memory(
             96 * k * len(lines), "The table of profiles", "Use fewer columns of X."
         )
+    # the missing cells of a column after its other lines
+    order = np.argsort([line.column for line in lines], kind="stable")
     inside = Moments(
-        np.concatenate([part.n for part in parts], axis=1),
-        np.concatenate([part.mean for part in parts], axis=1),
-        np.concatenate([part.ss for part in parts], axis=1),
+        np.concatenate([part.n for part in parts], axis=1)[:, order],
+        np.concatenate([part.mean for part in parts], axis=1)[:, order],
+        np.concatenate([part.ss for part in parts], axis=1)[:, order],
     )
+    lines = [lines[i] for i in order.tolist()]
     profiles = _compare(clusters, members.sum(axis=1), tuple(lines), inside)
-    scale = np.concatenate(scales)
+    scale = np.concatenate(scales)[order]
     return replace(
         profiles, value=profiles.value * scale, elsewhere=profiles.elsewhere * scale
     )
@@ -437,16 +457,21 @@ def _compute_moments(
     n = np.broadcast_to(members.sum(axis=1)[:, np.newaxis], shape).astype(np.float64)
     if is_missing.any():
         n = members @ (~is_missing).astype(np.float64)
-    # shifted by the mean of the column: far from 0, sums lose digits
-    center = np.sum(members @ filled, axis=0) / np.maximum(n.sum(axis=0), 1e-300)
+    mean = _divide(members @ filled, n)
+    # the mean of the residuals is what rounding took from the mean
+    residuals = np.where(is_missing, 0.0, filled - mean[codes])
+    rest = _divide(members @ residuals, n)
+    ss = members @ np.square(residuals) - n * np.square(np.nan_to_num(rest))
     low = np.where(is_missing, np.inf, filled).min(axis=0, initial=np.inf)
     high = np.where(is_missing, -np.inf, filled).max(axis=0, initial=-np.inf)
-    center = np.where(low == high, low, center)
-    filled = np.where(is_missing, 0.0, filled - center)
-    mean = _divide(members @ filled, n)
-    residuals = np.where(is_missing, 0.0, filled - mean[codes])
-    ss = members @ np.square(residuals)
-    return Moments(n, mean + center, ss), scale
+    return _fix_constants(Moments(n, mean + rest, ss), low, low == high), scale
+
+
+def _fix_constants(moments: Moments, values: Array, is_constant: Any) -> Moments:
+    """Return moments with the exact ones of constant columns: rounding has no effect."""
+    mean = np.where(is_constant & (moments.n > 0), values, moments.mean)
+    ss = np.where(is_constant, 0.0, np.maximum(moments.ss, 0.0))
+    return Moments(moments.n, mean, ss)
 
 
 def _compute_sparse_moments(
@@ -479,9 +504,7 @@ def _compute_sparse_moments(
     n_zero = np.maximum(sizes - add(np.ones(len(rows))), 0.0)
     ss = add(np.square(residuals)) + n_zero * np.square(np.nan_to_num(mean))
     is_constant = (n_stored == n_rows) & (largest == smallest)
-    mean[:, is_constant] = (largest / scale)[is_constant]
-    ss[:, is_constant] = 0.0
-    return Moments(n, mean, ss), scale
+    return _fix_constants(Moments(n, mean, ss), largest / scale, is_constant), scale
 
 
 def _find_scale(largest: Array) -> Array:
@@ -544,7 +567,7 @@ def _compare(
 
     def standardize(values: Array) -> Array:
         # a constant column differs nowhere
-        same = np.where(np.isnan(values), np.nan, 0.0)
+        same = np.where(np.isnan(values + deviation), np.nan, 0.0)
         return np.divide(values, deviation, out=same, where=varies)
 
     lift = np.where(
@@ -608,6 +631,6 @@ def _exact_limits(share: Array, n: Array, alpha: float) -> tuple[Array, Array]:
         x > 0, betaincinv(np.maximum(x, 1e-300), rest + 1.0, 0.5 * alpha), 0.0
     )
     high = np.where(
-        rest > 0, betaincinv(x + 1.0, np.maximum(rest, 1e-300), 1.0 - 0.5 * alpha), 1.0
+        rest > 0, betainccinv(x + 1.0, np.maximum(rest, 1e-300), 0.5 * alpha), 1.0
     )
     return low, high

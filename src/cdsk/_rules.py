@@ -8,9 +8,10 @@ does not need. Trees see ranks of numbers, below them missing cells, and 0 and 1
 categories: thresholds are exact, and are written with as few digits as separate the
 same rows.
 
-Equal rows are merged first. Cross-validation repeats all of this without a fifth of the
-distinct rows, for rules of each depth; the smallest depth whose F1 score is near the
-best one is taken.
+A tree sees at most 50 columns, those whose mean ranks differ most. Equal rows are
+merged first. Cross-validation repeats all of this without a fifth of the distinct
+rows, for rules of each depth; the smallest depth whose F1 score is near the best one is
+taken.
 """
 
 from dataclasses import dataclass
@@ -23,8 +24,12 @@ from cdsk._profile_columns import Categories, iter_columns
 from cdsk._profiles import MAX_CATEGORIES, LabeledTable, make_frame, take_rows
 from cdsk._validation import Array
 
-# Rows that trees see at most; fewer of wide tables, so that there are as many cells.
-_MAX_ROWS, _MIN_ROWS, _MAX_CELLS = 10_000, 1000, 2**24
+# Rows that are used at most: fewer if the trees of all clusters had more cells.
+_MAX_ROWS, _MIN_ROWS, _MAX_CELLS = 10_000, 1000, 2**23
+# Of each cluster at least so many rows are drawn, if it has them.
+_MIN_DRAWN = 50
+# Columns that a tree sees, of the largest differences of mean ranks.
+_MAX_COLUMNS = 50
 _N_FOLDS = 5
 # A deeper rule must gain more than this in F1 score.
 _MIN_GAIN = 0.02
@@ -215,13 +220,13 @@ def compute_rules(table: LabeledTable, max_depth: int, min_precision: float) -> 
     clusters, codes = np.unique(table.labels, return_inverse=True)
     sizes = np.bincount(codes, table.weights)
     n_rows = len(codes)
-    n_used = min(n_rows, _MAX_ROWS, max(_MIN_ROWS, _MAX_CELLS // table.X.shape[1]))
-    X, weights = table.X, table.weights
-    if n_used < n_rows:
-        # seeded, so that rules are reproducible
-        drawn = np.random.default_rng(0).choice(n_rows, n_used, replace=False)
-        drawn.sort()
-        X, weights, codes = take_rows(X, drawn), weights[drawn], codes[drawn]
+    n_cells = min(table.X.shape[1], _MAX_COLUMNS) * len(clusters)
+    X, weights, n_used = table.X, table.weights, n_rows
+    n_drawn = min(_MAX_ROWS, max(_MIN_ROWS, _MAX_CELLS // n_cells))
+    if n_drawn < n_rows:
+        drawn, factors = _draw_rows(codes, n_drawn)
+        X, codes, n_used = take_rows(X, drawn), codes[drawn], len(drawn)
+        weights = weights[drawn] * factors[codes]
     features, encoded = _encode(X, table.names, weights)
     distinct = np.column_stack([encoded, codes.astype(np.float32)])
     distinct, inverse = np.unique(distinct, axis=0, return_inverse=True)
@@ -243,6 +248,20 @@ def compute_rules(table: LabeledTable, max_depth: int, min_precision: float) -> 
             )
         )
     return Rules(tuple(rules), max_depth, min_precision, n_rows, n_used)
+
+
+def _draw_rows(codes: NDArray[np.intp], n: int) -> tuple[NDArray[np.intp], Array]:
+    """Return about n rows, more of small clusters, and a weight for each cluster.
+
+    With these weights the rows represent all.
+    """
+    sizes = np.bincount(codes)
+    quota = np.minimum(sizes, np.maximum(sizes * n // len(codes), _MIN_DRAWN))
+    # seeded, so that rules are reproducible
+    shuffled = np.random.default_rng(0).permutation(len(codes))
+    shuffled = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    position = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.sort(shuffled[position < np.repeat(quota, sizes)]), sizes / quota
 
 
 def _encode(
@@ -321,7 +340,9 @@ def _find_rules(rows: _Rows, max_depth: int, min_precision: float) -> list[_Boun
     from sklearn.tree import DecisionTreeClassifier
 
     model = DecisionTreeClassifier(max_depth=max_depth, random_state=0)
-    tree = model.fit(rows.codes, rows.is_member, sample_weight=rows.weights).tree_
+    columns = _screen_columns(rows)
+    codes = rows.codes[:, columns]
+    tree = model.fit(codes, rows.is_member, sample_weight=rows.weights).tree_
     members = float(rows.weights[rows.is_member].sum())
     total = float(rows.weights.sum())
     nodes: list[tuple[int, _Bounds, _Score]] = []
@@ -337,7 +358,7 @@ def _find_rules(rows: _Rows, max_depth: int, min_precision: float) -> list[_Boun
         left, right = tree.children_left[node], tree.children_right[node]
         if left < 0:
             continue
-        j, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        j, threshold = int(columns[tree.feature[node]]), float(tree.threshold[node])
         low, high = bounds.get(j, (-np.inf, np.inf))
         pending.append((right, depth + 1, {**bounds, j: (threshold, high)}))
         pending.append((left, depth + 1, {**bounds, j: (low, threshold)}))
@@ -354,6 +375,19 @@ def _find_rules(rows: _Rows, max_depth: int, min_precision: float) -> list[_Boun
         )
         found.append({} if best is None else _drop_bounds(best[1], rows))
     return found
+
+
+def _screen_columns(rows: _Rows) -> NDArray[np.intp]:
+    """Return the columns that a tree sees, in order."""
+    if rows.codes.shape[1] <= _MAX_COLUMNS:
+        return np.arange(rows.codes.shape[1])
+    own = np.where(rows.is_member, rows.weights, 0.0)
+    total, members = rows.weights.sum(), own.sum()
+    mean = rows.weights @ rows.codes / total
+    variance = rows.weights @ np.square(rows.codes - mean) / total
+    difference = np.abs(own @ rows.codes / members - mean)
+    score = difference / np.sqrt(np.where(variance > 0, variance, np.inf))
+    return np.sort(np.argsort(-score, kind="stable")[:_MAX_COLUMNS])
 
 
 def _drop_bounds(bounds: _Bounds, rows: _Rows) -> _Bounds:

@@ -47,6 +47,11 @@ def format_representation(name):
     return texts.get(name, name)
 
 
+def format_number(value):
+    """Return a number to three digits, without an exponent below a million."""
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
 def format_pair(first, second):
     """Return two numbers with as many digits as show their difference."""
     difference, largest = abs(first - second), max(abs(first), abs(second))

@@ -224,6 +224,9 @@ def _render_profiles(summary, distributions):
         return ""
     shown = select_profiles(summary, MAX_CLUSTERS)
     profiles = render_profiles(shown, summary["profiles"], distributions)
+    if len(shown) < len(summary["profiles"]):
+        n_shown, n_all = len(shown), len(summary["profiles"])
+        profiles = f"<p>{n_shown} of {n_all}, those of lowest confidence:</p>{profiles}"
     return Template(_read_resource("profiles.html")).substitute(profiles=profiles)
 
 

@@ -11,8 +11,8 @@ from cdsk.report._svg import format_color
 _MAX_EXPANDED = 6
 # Size of a distribution in units of SVG.
 _WIDTH, _HEIGHT = 160, 44
-# Lengths of names on a card, and in its tooltip.
-_MAX_NAME, _MAX_TITLE = 60, 200
+# Length of a name in the tooltip of its card.
+_MAX_TITLE = 200
 
 
 def render_profiles(profiles, all_profiles, distributions):
@@ -40,16 +40,16 @@ def render_profiles(profiles, all_profiles, distributions):
 
 def _render_card(feature, distribution, i):
     value, elsewhere = format_values(feature)
-    name = escape(name_line(feature | {"feature": feature["feature"][:_MAX_TITLE]}))
+    name = escape(name_line(feature), quote=True)
     title = escape(shorten_name(feature["feature"], _MAX_TITLE), quote=True)
     return (
         f'<figure class="card"><figcaption title="{title}"><b>{name}</b></figcaption>'
-        f"{_render_distribution(feature, distribution, i)}"
+        f"{_render_distribution(feature, distribution, i, name)}"
         f"<p>{escape(value)}, elsewhere {escape(elsewhere)}</p></figure>"
     )
 
 
-def _render_distribution(feature, distribution, i):
+def _render_distribution(feature, distribution, i, name):
     """Return the bins of a cluster, in its color, before those of all rows."""
     own, total, names = distribution.shares[i], distribution.total, distribution.names
     if feature["kind"] == "missing":
@@ -63,11 +63,11 @@ def _render_distribution(feature, distribution, i):
         f'<path class="{name}" d="{draw(shares, highest)}"/>'
         for name, shares in (("all", total), ("own", own))
     )
+    title = _describe_bins(names, own, total, distribution)
     return (
         f'<svg class="distribution" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'preserveAspectRatio="none" aria-label="Distribution in the cluster and in '
-        f'all rows"><title>{_describe_bins(names, own, total, distribution)}</title>'
-        f"{paths}</svg>"
+        f'preserveAspectRatio="none" aria-label="Distribution of {name}">'
+        f"<title>{title}</title>{paths}</svg>"
     )
 
 
