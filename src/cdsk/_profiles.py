@@ -468,7 +468,7 @@ def _compute_moments(
 
 
 def _fix_constants(moments: Moments, values: Array, is_constant: Any) -> Moments:
-    """Return moments with the exact ones of constant columns: rounding has no effect."""
+    """Return moments without the rounding errors of constant columns."""
     mean = np.where(is_constant & (moments.n > 0), values, moments.mean)
     ss = np.where(is_constant, 0.0, np.maximum(moments.ss, 0.0))
     return Moments(moments.n, mean, ss)

@@ -236,7 +236,7 @@ def compute_rules(table: LabeledTable, max_depth: int, min_precision: float) -> 
     for y, cluster in enumerate(clusters.tolist()):
         rows = _Rows(encoded, weights, distinct[:, -1] == y)
         bounds, score = _find_checked_rule(rows, max_depth, min_precision)
-        conditions = () if bounds is None else _describe_bounds(bounds, features)
+        conditions = () if bounds is None else _describe_bounds(bounds, features, rows)
         rules.append(
             Rule(
                 cluster=cluster,
@@ -407,11 +407,15 @@ def _drop_bounds(bounds: _Bounds, rows: _Rows) -> _Bounds:
     return bounds
 
 
-def _score(bounds: _Bounds, rows: _Rows) -> _Score:
+def _cover(bounds: _Bounds, rows: _Rows) -> NDArray[np.bool_]:
     covered = np.ones(len(rows.weights), dtype=bool)
     for j, (low, high) in bounds.items():
         covered &= (rows.codes[:, j] > low) & (rows.codes[:, j] <= high)
-    weights = rows.weights
+    return covered
+
+
+def _score(bounds: _Bounds, rows: _Rows) -> _Score:
+    covered, weights = _cover(bounds, rows), rows.weights
     return _Score(
         hits=float(weights[covered & rows.is_member].sum()),
         covered=float(weights[covered].sum()),
@@ -421,37 +425,42 @@ def _score(bounds: _Bounds, rows: _Rows) -> _Score:
 
 
 def _describe_bounds(
-    bounds: _Bounds, features: list[_Feature]
+    bounds: _Bounds, features: list[_Feature], rows: _Rows
 ) -> tuple[Condition, ...]:
-    return tuple(
-        _make_condition(features[j], low, high) for j, (low, high) in bounds.items()
-    )
+    """Return the bounds as conditions; thresholds are as short as rows allow."""
+    conditions = []
+    for j, pair in bounds.items():
+        others = {i: other for i, other in bounds.items() if i != j}
+        codes = rows.codes[_cover(others, rows), j]
+        conditions.append(_make_condition(features[j], pair, codes))
+    return tuple(conditions)
 
 
-def _make_condition(feature: _Feature, low: float, high: float) -> Condition:
-    """Return the condition that a code is in (low, high]."""
+def _make_condition(
+    feature: _Feature, pair: tuple[float, float], codes: NDArray[np.float32]
+) -> Condition:
+    """Return the condition that a code is in (low, high], by codes to tell apart."""
+    low, high = pair
     if feature.levels is None:
-        is_negated = high < 1.0
         kind = "missing" if feature.category is None else "category"
         return Condition(
-            feature.name, kind, category=feature.category, is_negated=is_negated
+            feature.name, kind, category=feature.category, is_negated=high < 1.0
         )
     if high < 0:
         return Condition(feature.name, "missing")
-    above = None if low < 0 else _split_levels(feature.levels, low)
-    at_most = None if np.isinf(high) else _split_levels(feature.levels, high)
+    above = None if low < 0 else _split_levels(feature.levels, low, codes)
+    at_most = None if np.isinf(high) else _split_levels(feature.levels, high, codes)
     if above is None and at_most is None:
         return Condition(feature.name, "missing", is_negated=True)
-    or_missing = feature.has_missing and np.isinf(low)
-    return Condition(
-        feature.name, "number", above, at_most, or_missing=bool(or_missing)
-    )
+    or_missing = feature.has_missing and bool(np.isinf(low))
+    return Condition(feature.name, "number", above, at_most, or_missing=or_missing)
 
 
-def _split_levels(levels: Array, threshold: float) -> float:
-    """Return a short number that separates the levels below and above a rank."""
-    below = int(np.floor(threshold))
-    return round_between(float(levels[below]), float(levels[below + 1]))
+def _split_levels(levels: Array, threshold: float, codes: NDArray[np.float32]) -> float:
+    """Return a short number between the levels of the codes around a threshold."""
+    below = codes[(codes <= threshold) & (codes >= 0)].max(initial=0.0)
+    above = codes[codes > threshold].min(initial=len(levels) - 1.0)
+    return round_between(float(levels[int(below)]), float(levels[int(above)]))
 
 
 def round_between(low: float, high: float) -> float:
