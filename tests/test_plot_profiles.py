@@ -122,7 +122,7 @@ def test_strips_are_distributions(fitted, ax):
 
 
 def test_of_many_features_and_clusters_some_are_named(ax):
-    X, y = make_blobs(400, 60, centers=40, random_state=0)
+    X, _ = make_blobs(400, 60, centers=40, random_state=0)
     model = CDSK(40, bandwidth="local", max_iter=0, random_state=0).fit(X)
     plot.profiles(model, X, ax=ax)
     n = model.labels_.max() + 1

@@ -679,8 +679,9 @@ class CDSK(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_columns), default=None
-            Values to show for typical rows and outliers: the data, or any other table
-            of the same rows. None shows row numbers alone.
+            Columns by which clusters are compared, and which typical rows and outliers
+            show: the data, or any other table of the same rows. None shows row numbers
+            alone.
         feature_names : iterable of str, default=None
             Names of the columns of X; None takes those of a data frame, or of ``fit``.
         row_names : iterable, default=None
