@@ -120,7 +120,7 @@ DAY = datetime.date(2026, 1, 1)
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ([[1.0], [np.inf]], "finite numbers or missing cells; got inf at row 1, colum"),
+        ([[1.0], [np.inf]], "finite numbers or missing cells; got inf at row 1, "),
         (sparse.csr_array([[0, 1], [0, -np.inf]]), "infinity at row 1, column 1"),
         ([[1], [10**400]], "got inf at row 1, column 0"),
         (np.array([[DAY], [None]]), "a cell of type date in column 0"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Profiles of clusters, compared with pandas and scipy.stats."""
 
+import math
 import sys
 import tracemalloc
 import warnings
@@ -200,6 +201,25 @@ def test_outliers_of_one_cluster_leave_others_exact():
     np.testing.assert_allclose(found.value[1:, 0], [inside.mean(), outside.mean()])
     # 0 is compared with 1 and 2 only
     assert found.elsewhere[0, 0] == pytest.approx(X[20:].mean(), rel=1e-12)
+
+
+def test_means_are_exact_far_from_0(rng):
+    X = 1e9 + rng.random((40_000, 3))
+    labels = np.arange(len(X)) % 2
+    found = profile(X, labels)
+    for y in range(2):
+        exact = [math.fsum(column) / 20_000 for column in X[labels == y].T.tolist()]
+        assert (np.abs(found.value[y] - exact) <= 2 * np.spacing(1e9)).all()
+
+
+def test_constant_columns_differ_nowhere(rng):
+    constants, labels = rng.normal(size=200), np.repeat([0, 1, 2], [70, 50, 13])
+    X = np.tile(constants, (133, 1))
+    for table in (X, sparse.csr_array(X)):
+        found = profile(table, labels)
+        np.testing.assert_array_equal(found.effect, 0.0)
+        np.testing.assert_array_equal(found.effect_low, 0.0)
+        np.testing.assert_array_equal(found.value, X[:3])
 
 
 def test_moments_merge_as_of_all_rows():
@@ -441,7 +461,7 @@ def test_names_of_the_fit(data):
         ),
         ({"X": np.ones((9, 2)), "labels": [0] * 8}, "the 8 rows that have labels; got"),
         ({"X": np.ones((2, 2)), "labels": [0, 3]}, r"from -1 \(noise\) to 2; got 0 to"),
-        ({"X": np.ones((2, 2)), "labels": [0.0, 1.0]}, "labels must hold a cluster fo"),
+        ({"X": np.ones((2, 2)), "labels": [0.0, 1.0]}, "labels must hold a cluster"),
         ({"X": np.ones((0, 2)), "labels": []}, "labels must hold a cluster for every "),
         ({"X": np.ones((150, 0))}, "at least one column; got none"),
         ({"X": np.full((150, 1), np.inf)}, "got inf at row 0, column 0"),

@@ -104,18 +104,24 @@ def test_measures_are_those_of_left_out_rows():
     rng = np.random.default_rng(0)
     X = np.arange(200.0)[:, np.newaxis]
     labels = (X[:, 0] + rng.normal(scale=30, size=200) > 90).astype(int)
-    for rule in find(X, labels, max_depth=1, min_precision=0.6).rules:
+    weights = rng.integers(1, 9, 200).astype(float)
+    for rule in find(X, labels, weights, max_depth=1, min_precision=0.6).rules:
         is_member, covered = labels == rule.cluster, np.empty(200, dtype=bool)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         for train, test in folds.split(X, is_member):
             stump = DecisionTreeClassifier(max_depth=1, random_state=0)
-            covered[test] = stump.fit(X[train], is_member[train]).predict(X[test])
-        assert rule.precision == pytest.approx(precision_score(is_member, covered))
-        assert rule.recall == pytest.approx(recall_score(is_member, covered))
-        assert rule.coverage == pytest.approx(covered.mean())
+            stump.fit(X[train], is_member[train], sample_weight=weights[train])
+            covered[test] = stump.predict(X[test])
+        counted = {"sample_weight": weights}
+        precision = precision_score(is_member, covered, **counted)
+        assert rule.precision == pytest.approx(precision)
+        assert rule.recall == pytest.approx(recall_score(is_member, covered, **counted))
+        assert rule.coverage == pytest.approx(np.average(covered, weights=weights))
         # those of the fit are other ones
         fitted = covers(rule, pd.DataFrame(X, columns=["x0"]))
-        assert rule.precision != pytest.approx(precision_score(is_member, fitted))
+        assert rule.precision != pytest.approx(
+            precision_score(is_member, fitted, **counted)
+        )
 
 
 def test_precision_is_not_that_of_the_fit():
@@ -171,6 +177,12 @@ def test_needless_conditions_are_dropped():
     labels = (X[:, 1] > 0.3).astype(int)
     for rule in find(X, labels, max_depth=3).rules:
         assert [condition.feature for condition in rule.conditions] == ["x1"]
+    # the first split is on x0, but its conditions add nothing
+    often = (X[:, 0] > 0.5) & (rng.random(300) < 0.8)
+    X[:, 1] = X[:, 1] > 0.8
+    labels = ((X[:, 1] == 1) | often).astype(int)
+    rule = find(X, labels, min_precision=0.95).rules[1]
+    assert [condition.feature for condition in rule.conditions] == ["x1"]
 
 
 def test_an_interval_is_one_condition():
