@@ -16,6 +16,10 @@ LAYERS = [
     "_utils",
     "_operators.base",
     "_validation",
+    "_profile_columns",
+    "_profiles",
+    "_rules",
+    "_distributions",
     "_neighbors",
     "_eigensolvers",
     "_multilevel",
@@ -52,7 +56,12 @@ SATELLITES = {
     "theory": set(),
 }
 # Where the core imports a satellite, once it is asked for it.
-LAZY_IMPORTS = {("_cdsk", "report"), ("_cdsk", "theory")}
+LAZY_IMPORTS = {
+    ("_cdsk", "report"),
+    ("_cdsk", "theory"),
+    ("_profiles", "report"),
+    ("_rules", "report"),
+}
 
 PYTHON = sorted(PACKAGE.rglob("*.py"))
 COMPILED = sorted(PACKAGE.glob("*.pyx"))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names and features of the rows of a report, from any kind of table."""
 
-import tracemalloc
 from datetime import date
 from decimal import Decimal
 
@@ -9,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.feature_selection import f_classif
 
-from cdsk.report._feature_table import MAX_FEATURES, FeatureTable, to_json_value
+from cdsk.report._feature_table import FeatureTable, to_json_value
 
 X = np.arange(12.0).reshape(4, 3)
 ROWS = np.array([2, 0])
@@ -19,9 +17,7 @@ ROWS = np.array([2, 0])
 
 def check_values(given):
     table = FeatureTable(given, 4)
-    columns = table.select_columns(ROWS, np.array([0, 1]))
-    assert columns == [0, 1, 2]
-    assert table.get_values(ROWS, columns) == [[6, 7, 8], [0, 1, 2]]
+    assert table.get_values(ROWS, [0, 1, 2]) == [[6, 7, 8], [0, 1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -85,20 +81,6 @@ def test_masked_cells_are_missing():
     assert FeatureTable(hidden, 4).get_values(ROWS, [0, 1]) == [[6, None], [0, 1]]
 
 
-def test_missing_cells_are_ignored_in_the_ranking_of_columns():
-    rng = np.random.default_rng(0)
-    clusters = np.arange(60) % 2
-    wide = rng.normal(size=(60, MAX_FEATURES + 1))
-    wide[:, 5] += 9.0 * clusters
-    masked = np.ma.masked_array(wide, np.zeros(wide.shape, dtype=bool))
-    masked[7, 5] = np.ma.masked
-    frame = pd.DataFrame(wide).astype("Float64")
-    frame.iloc[7, 5] = pd.NA
-    for given in (masked, frame):
-        table = FeatureTable(given, 60)
-        assert table.select_columns(np.arange(60), clusters)[0] == 5
-
-
 def test_missing_names_of_rows_and_columns():
     names = ["a", None, np.nan, pd.NA]
     assert FeatureTable(X, 4, row_names=names).get_row_names([0, 1, 2, 3]) == [
@@ -137,55 +119,7 @@ def test_names():
 
 def test_without_a_table():
     table = FeatureTable(None, 4)
-    assert table.select_columns(ROWS, np.array([0, 1])) == []
     assert table.get_values(ROWS, []) == [None, None]
-
-
-def test_columns_are_ranked_as_by_the_f_test():
-    rng = np.random.default_rng(0)
-    clusters = rng.integers(0, 3, 200)
-    wide = rng.normal(size=(200, 40)) + np.outer(clusters, rng.normal(size=40))
-    wide *= 10.0 ** rng.integers(-150, 150, 40)
-    found = FeatureTable(wide, 200).select_columns(np.arange(200), clusters)
-    # scaled, so that no square overflows
-    ratios, _ = f_classif(wide / np.abs(wide).max(axis=0), clusters)
-    assert found == np.argsort(-ratios)[:MAX_FEATURES].tolist()
-
-
-def test_columns_of_sparse_tables_are_ranked_as_of_dense_ones():
-    rng = np.random.default_rng(0)
-    clusters = rng.integers(0, 3, 200)
-    counts = rng.poisson(0.3 + clusters[:, np.newaxis] * rng.random(50), (200, 50))
-    counts[:, :2] = 0, 3
-    rows = np.arange(200)
-    dense = FeatureTable(counts, 200).select_columns(rows, clusters)
-    found = FeatureTable(sparse.csr_matrix(counts), 200).select_columns(rows, clusters)
-    assert found == dense
-
-
-def test_sparse_tables_are_not_converted_to_dense():
-    n, d = 1000, 10**5
-    rng = np.random.default_rng(0)
-    places = rng.integers(n, size=5000), rng.integers(d, size=5000)
-    wide = sparse.coo_array((np.ones(5000), places), shape=(n, d))
-    table = FeatureTable(wide, n)
-    tracemalloc.start()
-    columns = table.select_columns(np.arange(n), np.arange(n) % 2)
-    values = table.get_values([0, 1], columns)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert np.shape(values) == (2, MAX_FEATURES)
-    assert peak < 8 * n * d / 10
-
-
-def test_columns_of_text_and_without_variance_come_last():
-    n = MAX_FEATURES + 3
-    wide = np.random.default_rng(0).normal(size=(50, n)).astype(object)
-    wide[:, 0] = "text"
-    wide[:, 1] = 0.1
-    wide[:, 2] = np.nan
-    found = FeatureTable(wide, 50).select_columns(np.arange(50), np.arange(50) % 2)
-    assert sorted(found) == list(range(3, n))
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,9 @@ def test_sentences_of_the_report(page, model):
 
 def test_accessible_names(page):
     for tag, attributes, _ in page.elements:
-        if tag in ("svg", "canvas"):
+        if attributes.get("role") == "img":
+            assert attributes["aria-label"].startswith("Distribution of ")
+        elif tag in ("svg", "canvas"):
             assert attributes["aria-label"] and attributes["tabindex"] == "0"
             description = page.get_texts("p", id=attributes["aria-describedby"])[0]
             keys = "left and\nright arrows" if tag == "svg" else "+ and - zoom"
@@ -340,8 +342,64 @@ def test_many_clusters(tmp_path):
     n_found = model.labels_.max() + 1
     assert len(page.get_texts("button", **{"aria-pressed": "false"})) == n_found
     assert n_found > 100
-    assert len(page.get_texts("details")) == 100 + 1
+    assert len(page.get_texts("details", **{"class": "profile"})) == 100
+    assert len(page.get_texts("details")) == 100 + 100 + 1
     assert "The 100 clusters of lowest confidence:" in page.get_texts("p")
+
+
+def test_profiles_are_sentences_and_distributions(page, model, data):
+    expected = model.profiles(data).summarize(4)
+    expected = [*expected[1:], expected[0]]  # noise comes last
+    sections = page.get_texts("details", **{"class": "profile"})
+    assert len(sections) == len(expected) == 4
+    colors = [a["style"] for t, a, _ in page.elements if a.get("class") == "profile"]
+    assert colors[-1] == "--color:var(--noise)"
+    for profile, text in zip(expected, sections, strict=True):
+        number, n = profile["cluster"], profile["size"]
+        name = "noise" if number < 0 else f"cluster {number}"
+        assert text.startswith(f"{name}, {n} rows: ")
+    n_cards = sum(len(profile["features"]) for profile in expected)
+    titles = [
+        attributes["title"]
+        for tag, attributes, _ in page.elements
+        if "title" in attributes
+    ]
+    assert len(titles) == n_cards > 3
+    assert set(titles) <= set(MALICIOUS)
+    paths = [a for tag, a, _ in page.elements if tag == "path"]
+    assert [a["class"] for a in paths] == ["all", "own"] * n_cards
+    for attributes in paths:
+        numbers = np.array(re.findall(r"-?[\d.]+", attributes["d"]), dtype=float)
+        assert numbers.min() >= 0
+        assert numbers.max() <= 160
+
+
+def test_profiles_of_categories_and_missing_cells(model, data, tmp_path):
+    table = pd.DataFrame({"color": np.where(model.labels_ == 0, MALICIOUS[0], "blue")})
+    table["size"] = np.where(model.labels_ == 1, np.nan, 3.0)
+    page = read_page(model.report(table), tmp_path, map=False)
+    sections = page.get_texts("details", **{"class": "profile"})
+    assert f"color = {MALICIOUS[0]} (100%, elsewhere 0%)" in sections[0]
+    assert "size missing (100%, elsewhere 0%)" in sections[1]
+    shown = page.get_texts("title")
+    assert f"blue: 0%, of all {np.mean(model.labels_ != 0):.0%}" in shown[1]
+    assert "present: 0%, of all " in "".join(shown)
+    assert len(page.get_texts("script", type="application/json")) == 1
+
+
+def test_the_page_of_a_wide_table_is_small(tmp_path):
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(50, 1000))
+    X = centers[np.arange(600) % 50] + 0.3 * rng.normal(size=(600, 1000))
+    model = CDSK(50, bandwidth="local", max_iter=0, n_init=1, random_state=0).fit(X)
+    names = [f"{j} " + "名前" * 5000 for j in range(1000)]
+    model.report(X, feature_names=names).to_html(tmp_path / "page.html", map=False)
+    text = (tmp_path / "page.html").read_text("utf-8")
+    page = Page(text)
+    assert len(page.get_texts("details", **{"class": "profile"})) == 50
+    assert len([a for tag, a, _ in page.elements if tag == "path"]) > 100
+    begin = text.index('<h2 id="profiles-title">')
+    assert text.index("</section>", begin) - begin < 500_000
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2])

@@ -11,8 +11,8 @@ import cdsk
 
 HEAVY = {"numpy", "scipy", "sklearn", "threadpoolctl", "matplotlib", "pandas"}
 NAMES = """
-    BlockCDSK CDSK CountChoice LambdaChoice QPResult Report SparseStart __version__
-    baselines gaussian_gram gaussian_rows get_include plot select_lambda
+    BlockCDSK CDSK CountChoice LambdaChoice Profiles QPResult Report Rules SparseStart
+    __version__ baselines gaussian_gram gaussian_rows get_include plot select_lambda
     similarity_matrix solve_qp sparse_start suggest_n_clusters theory
 """.split()
 

@@ -437,7 +437,7 @@ def test_report_goes_to_standard_error(cdsk, data, points):
     assert status == 0
     assert out == cdsk("cluster", data, "-k", 3, "--lam", 0.2)[1]
     model = CDSK(3, lam=0.2, random_state=0).fit(points)
-    assert err.endswith(str(model.report()) + "\n")
+    assert err.endswith(str(model.report(points)) + "\n")
 
 
 def test_report_as_json(cdsk, points, tmp_path):

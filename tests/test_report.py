@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +17,14 @@ from sklearn.preprocessing import scale
 
 from cdsk import CDSK, BlockCDSK
 from cdsk._partition_choice import Choice
-from cdsk.report._formatting import format_clusters
+from cdsk.report._formatting import (
+    format_clusters,
+    format_pair,
+    format_share,
+    shorten_name,
+)
+from cdsk.report._sentences import describe_profile
+from cdsk.report._summary import MAX_FEATURES
 from cdsk.report._text import MAX_CLUSTERS, WIDTH
 
 
@@ -374,6 +382,101 @@ def test_eighty_clusters():
 def test_few_points(n):
     model = CDSK(2, random_state=0).fit(np.arange(n)[:, np.newaxis] ** 2.0)
     assert f"CDSK: {n} points" in str(model.report())
+
+
+# --- profiles -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A model with noise, and a table of numbers, text, dates and missing cells."""
+    X = np.concatenate([blobs(), np.random.default_rng(6).uniform(-9, 9, (20, 3))])
+    model = CDSK(3, noise=0.05, random_state=0).fit(X)
+    frame = pd.DataFrame(X, columns=["a", "b" * 90, "c"])
+    frame["text"] = np.where(model.labels_ == 1, "red", "blue")
+    frame["day"] = pd.Timestamp("2026-01-01")
+    frame.loc[model.labels_ == 2, "c"] = np.nan
+    return model, frame
+
+
+def test_profiles_are_those_of_the_model(mixed):
+    model, frame = mixed
+    report = model.report(frame)
+    expected = model.profiles(frame.drop(columns="day"))
+    assert report.to_dict()["profiles"] == expected.summarize(4)
+    text = " ".join(str(report).split())
+    for profile in expected.summarize(4):
+        assert profile["features"] or profile["cluster"] < 0
+        sentence = describe_profile(profile)
+        assert " ".join(sentence.split()).replace(" ", "") in text.replace(" ", "")
+    assert "noise, " in text
+    assert max(map(len, str(report).split("\n"))) <= WIDTH
+
+
+def test_without_a_table_there_are_no_profiles(model):
+    assert model.report().to_dict()["profiles"] is None
+    assert "Profiles" not in str(model.report())
+
+
+def test_infinite_values_do_not_stop_a_report(mixed):
+    model, frame = mixed
+    frame = frame.copy()
+    frame.loc[3, "a"] = np.inf
+    missing = frame.replace(np.inf, np.nan)
+    found = model.report(frame).to_dict()["profiles"]
+    assert found == model.report(missing).to_dict()["profiles"]
+
+
+def test_features_that_differ_most_are_shown(mixed):
+    model, frame = mixed
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(len(frame), MAX_FEATURES + 8)))
+    wide.columns = [f"x{j}" for j in range(wide.shape[1])]
+    wide.insert(0, "day", frame["day"])
+    wide.insert(5, "text", frame["text"])
+    wide["x3"] += model.labels_ == 0
+    shown = model.report(wide).to_dict()["features"]["shown"]
+    names = [feature["name"] for feature in shown]
+    assert names[0] == "text"
+    assert "x3" in names[:3]
+    assert len(names) == MAX_FEATURES
+    assert "day" not in names
+    profiles = model.profiles(wide.drop(columns="day"))
+    columns = wide.columns.drop("day")
+    assert names == [columns[j] for j in profiles.order_columns()[:MAX_FEATURES]]
+    # columns that have no profile come last
+    days = pd.concat([frame[["day"]]] * (MAX_FEATURES + 1), axis=1)
+    days.columns = [f"d{j}" for j in range(days.shape[1])]
+    shown = model.report(days.assign(text=frame["text"])).to_dict()["features"]["shown"]
+    assert [f["name"] for f in shown] == ["text", *days.columns[: MAX_FEATURES - 1]]
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        ((0.78, 2.49), ("0.8", "2.5")),
+        ((1115.7, 564.03), ("1116", "564")),
+        ((1013.21, 1012.93), ("1013.21", "1012.93")),
+        ((0.02, 11.0), ("0.02", "11")),
+        ((0.0, 11.0), ("0", "11")),
+        ((3.0, 3.0), ("3.0", "3.0")),
+        ((0.0, 0.0), ("0", "0")),
+        ((1e-9, 3e-9), ("1e-09", "3e-09")),
+        ((1.23e12, 4.56e12), ("1.2e+12", "4.6e+12")),
+        ((-1.7e308, 1.7e308), ("-1.7e+308", "1.7e+308")),
+    ],
+)
+def test_pairs_show_their_difference(pair, expected):
+    assert format_pair(*pair) == expected
+
+
+def test_shares_and_names_in_words():
+    shares = [0.0, 0.0001, 0.003, 0.5, 0.999, 1.0]
+    expected = ["0%", "<0.1%", "<1%", "50%", ">99%", "100%"]
+    assert [format_share(share) for share in shares] == expected
+    assert shorten_name("a\n b") == "a b"
+    assert shorten_name("x" * 99) == "x" * 39 + "…"
+    assert shorten_name("عمر") == "\u2068عمر\u2069"
 
 
 # --- warnings -----------------------------------------------------------------------

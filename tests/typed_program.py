@@ -42,6 +42,8 @@ def cluster(X: Floats) -> CDSK:
     assert_type(model.probabilities_, Floats)
     assert_type(model.outlier_scores_, Floats)
     assert_type(model.report(), cdsk.Report)
+    assert_type(model.profiles(X), cdsk.Profiles)
+    assert_type(model.rules(X, max_depth=2), cdsk.Rules)
     return model
 
 
@@ -74,6 +76,7 @@ def pictures(model: CDSK, X: Floats) -> None:
     assert_type(plot.similarity(model), Axes)
     assert_type(plot.map(model, n_neighbors=10), Axes)
     assert_type(plot.margins(model), Axes)
+    assert_type(plot.profiles(model, X, kind="strips"), Axes)
     assert_type(plot.overview(model, X), Figure)
 
 

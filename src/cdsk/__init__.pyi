@@ -9,8 +9,10 @@ from ._lam_choice import LambdaChoice as LambdaChoice
 from ._pairwise import gaussian_gram as gaussian_gram
 from ._pairwise import gaussian_rows as gaussian_rows
 from ._pairwise import similarity_matrix as similarity_matrix
+from ._profiles import Profiles as Profiles
 from ._qp import QPResult as QPResult
 from ._qp import solve_qp as solve_qp
+from ._rules import Rules as Rules
 from ._select_lambda import select_lambda as select_lambda
 from ._suggest_n_clusters import suggest_n_clusters as suggest_n_clusters
 from ._utils import get_include as get_include

@@ -29,7 +29,9 @@ from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel
 from cdsk._operators.low_rank import Approximation
+from cdsk._profiles import LabeledTable, Profiles, compute_profiles
 from cdsk._result import FitResult
+from cdsk._rules import Rules, compute_rules
 from cdsk._settings import FitContext, Settings
 from cdsk._threads import resolve_n_threads
 from cdsk._utils import (
@@ -43,7 +45,9 @@ from cdsk._utils import (
 from cdsk._validation import (
     PRECOMPUTED_KERNELS,
     Data,
+    check_integer,
     check_n_clusters,
+    check_number,
     check_parameters,
     check_points,
     check_random_state,
@@ -675,8 +679,9 @@ class CDSK(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_columns), default=None
-            Values to show for typical rows and outliers: the data, or any other table
-            of the same rows. None shows row numbers alone.
+            Columns by which clusters are compared, and which typical rows and outliers
+            show: the data, or any other table of the same rows. None shows row numbers
+            alone.
         feature_names : iterable of str, default=None
             Names of the columns of X; None takes those of a data frame, or of ``fit``.
         row_names : iterable, default=None
@@ -694,6 +699,89 @@ class CDSK(
             self, X, feature_names=feature_names, row_names=row_names
         )
         return report
+
+    @explain_memory_error("computing profiles")
+    def profiles(
+        self,
+        X: Any,
+        *,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Profiles:
+        """Compare every cluster with all other rows, by the columns of a table.
+
+        Columns of numbers are compared by their means, others by the shares of their 50
+        most frequent categories, and both by the share of missing cells, if there are
+        any. Intervals make up for the number of rows and of comparisons, but take the
+        labels as given: clusters differ in columns that they were made of.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
+            Any columns of the rows of the fit: numbers, truth values, categories or
+            text. Missing cells (None, NaN, NA, null) are left out of means and shares.
+        labels : array-like of shape (n_samples,), default=None
+            Clusters of the rows of X, as ``predict`` returns them, for rows other than
+            those of the fit. None means ``labels_``. Noise (-1) has its own profile.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Multiplicity of each row. None means that of the fit, or 1 for ``labels``.
+
+        Returns
+        -------
+        profiles : Profiles
+            ``print`` shows the largest differences, ``to_frame`` returns all of them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from cdsk import CDSK
+        >>> wine = load_wine()
+        >>> model = CDSK(3, random_state=0).fit(wine.data)
+        >>> lines = str(model.profiles(wine.data)).splitlines()
+        >>> len(lines)
+        3
+        """
+        check_is_fitted(self, "labels_")
+        return compute_profiles(LabeledTable.from_model(self, X, labels, sample_weight))
+
+    @explain_memory_error("computing rules")
+    def rules(
+        self,
+        X: Any,
+        *,
+        max_depth: int = 3,
+        min_precision: float = 0.8,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Rules:
+        """Describe every cluster by few conditions on the columns of a table.
+
+        A decision tree separates each cluster from all other rows. Precision, recall
+        and coverage of its best rule are measured by cross-validation; if the precision
+        is too small, there is no rule. Of many rows, a random sample of at most 10,000
+        is used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_columns)
+            As for ``profiles``.
+        max_depth : int, default=3
+            Depth of the trees, and largest number of conditions; at most 10.
+        min_precision : float in (0, 1], default=0.8
+            Smallest precision of a rule.
+        labels, sample_weight : array-like of shape (n_samples,), default=None
+            As for ``profiles``.
+
+        Returns
+        -------
+        rules : Rules
+            ``print`` shows them in words, ``to_frame`` returns a table.
+        """
+        check_is_fitted(self, "labels_")
+        check_integer(max_depth, "max_depth", 1, 10)
+        check_number(min_precision, "min_precision", above=0, at_most=1)
+        table = LabeledTable.from_model(self, X, labels, sample_weight)
+        return compute_rules(table, max_depth, min_precision)
 
     @explain_memory_error("computing the bound")
     def generalization_bound(

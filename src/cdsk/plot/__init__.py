@@ -11,6 +11,7 @@ from cdsk.plot._embedding import embedding
 from cdsk.plot._map import map
 from cdsk.plot._margins import margins
 from cdsk.plot._overview import overview
+from cdsk.plot._profiles import profiles
 from cdsk.plot._scatter import scatter
 from cdsk.plot._similarity import similarity
 
@@ -21,6 +22,7 @@ __all__ = [
     "map",
     "margins",
     "overview",
+    "profiles",
     "scatter",
     "similarity",
 ]

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Numbers and names as text, for all forms of a report (tests/test_report.py)."""
 
+import math
+import unicodedata
+
 _MAX_LISTED_CLUSTERS = 8
 
 
@@ -42,3 +45,51 @@ def format_representation(name):
         return f"layout in {pluralize(int(n_components), 'dimension')}"
     texts = {"standardize": "standardized", "normal_scores": "normal scores"}
     return texts.get(name, name)
+
+
+def format_number(value):
+    """Return a number to three digits, without an exponent below a million."""
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def format_pair(first, second):
+    """Return two numbers with as many digits as show their difference."""
+    difference, largest = abs(first - second), max(abs(first), abs(second))
+    if largest == 0 or not math.isfinite(difference):
+        return f"{first:.3g}", f"{second:.3g}"
+    # two significant digits of the difference
+    digits = 1 - math.floor(math.log10(difference or largest))
+    if not 1e-4 <= largest < 1e7 or digits > 8:
+        n_digits = min(max(2, 1 + digits + math.floor(math.log10(largest))), 15)
+        return f"{first:.{n_digits}g}", f"{second:.{n_digits}g}"
+    digits = max(digits, 0)
+    return _format_nonzero(first, digits), _format_nonzero(second, digits)
+
+
+def _format_nonzero(value, digits):
+    """Return a number with so many decimals, or up to two more if it would show 0."""
+    for more in range(3):
+        text = f"{value:.{digits + more}f}"
+        if value == 0 or float(text) != 0:
+            return text
+    return "0"
+
+
+def format_share(share):
+    """Return a share in percent: "0%" and "100%" only if it is."""
+    if 0 < share < 0.005:
+        return "<1%" if share >= 0.0005 else "<0.1%"
+    if 0.995 < share < 1:
+        return ">99%"
+    return f"{share:.0%}"
+
+
+def shorten_name(name, length=40):
+    """Return a name on one line of at most ``length`` characters.
+
+    One that is written from right to left is isolated from the text around it.
+    """
+    name = " ".join(name.split())
+    name = name if len(name) <= length else name[: length - 1].rstrip() + "…"
+    is_reversed = any(unicodedata.bidirectional(c) in ("R", "AL") for c in name)
+    return f"\u2068{name}\u2069" if is_reversed else name

@@ -17,6 +17,7 @@ from string import Template
 
 from cdsk.report._feature_table import to_json_value
 from cdsk.report._formatting import format_count, format_representation, pluralize
+from cdsk.report._profile_cards import render_profiles
 from cdsk.report._sentences import (
     REPRESENTATION_VALUES,
     describe_convergence,
@@ -29,7 +30,7 @@ from cdsk.report._sentences import (
     describe_weights,
 )
 from cdsk.report._svg import format_color, render_scatter
-from cdsk.report._text import select_least_confident
+from cdsk.report._text import select_least_confident, select_profiles
 
 # If there are more clusters, only the rows of those of lowest confidence are listed.
 MAX_CLUSTERS = 100
@@ -47,8 +48,8 @@ _CONFIDENCE = (
 )
 
 
-def render_page(summary, plotted, row_map):
-    """Return the page as text; ``row_map`` may be None."""
+def render_page(summary, plotted, row_map, distributions):
+    """Return the page as text; ``row_map`` may be None, ``distributions`` empty."""
     scripts = [_read_resource("page.js")]
     if row_map is not None:
         scripts.append(_read_resource("map.js"))
@@ -66,6 +67,7 @@ def render_page(summary, plotted, row_map):
         sample=_describe_sample(summary, plotted),
         axes=_render_axes(summary, plotted),
         clusters=_render_clusters(summary),
+        profiles=_render_profiles(summary, distributions),
         map="" if row_map is None else _render_map(summary, row_map),
         confidence=_CONFIDENCE,
         shown_features=_describe_features(summary),
@@ -211,6 +213,21 @@ def _render_bar(fraction, text):
 
 def _format_fixed(value, digits):
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+# --- profiles -------------------------------------------------------------------------
+
+
+def _render_profiles(summary, distributions):
+    """Return the section on what distinguishes the clusters, nothing without X."""
+    if not summary["profiles"]:
+        return ""
+    shown = select_profiles(summary, MAX_CLUSTERS)
+    profiles = render_profiles(shown, summary["profiles"], distributions)
+    if len(shown) < len(summary["profiles"]):
+        n_shown, n_all = len(shown), len(summary["profiles"])
+        profiles = f"<p>{n_shown} of {n_all}, those of lowest confidence:</p>{profiles}"
+    return Template(_read_resource("profiles.html")).substitute(profiles=profiles)
 
 
 # --- map ------------------------------------------------------------------------------

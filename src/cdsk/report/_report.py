@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from cdsk._distributions import Distribution, compute_distributions
+from cdsk._profiles import LabeledTable, compute_profiles
 from cdsk.report._feature_table import FeatureTable
 from cdsk.report._map import RowMap
 from cdsk.report._plotted_rows import PlottedRows, sample_rows
@@ -28,10 +30,15 @@ class Report:
     """
 
     def __init__(
-        self, summary: dict[str, Any], plotted: PlottedRows, row_map: RowMap | None
+        self,
+        summary: dict[str, Any],
+        plotted: PlottedRows,
+        row_map: RowMap | None,
+        distributions: dict[int, Distribution],
     ) -> None:
         self._summary = summary
         self._plotted = plotted
+        self._distributions = distributions
         self._row_map = row_map
 
     def __str__(self) -> str:
@@ -82,7 +89,7 @@ class Report:
         from cdsk.report._html import render_page
 
         row_map = self._row_map if has_map else None
-        return render_page(self._summary, self._plotted, row_map)
+        return render_page(self._summary, self._plotted, row_map, self._distributions)
 
 
 def make_report(
@@ -108,11 +115,25 @@ def make_report(
     )
     summary = summarize_model(model) | (overrides or {})
     rows = sample_rows(collect_rows(summary), n_rows)
-    add_rows(summary, model, table, rows)
+    profiles, distributions = None, {}
+    if table.X is not None:
+        labeled = LabeledTable.from_checked(
+            table.X, table.feature_names, model.labels_, model.sample_weight_
+        )
+        profiles = compute_profiles(labeled, is_strict=False)
+    add_rows(summary, model, table, profiles)
+    if profiles is not None:
+        distributions = compute_distributions(labeled, _mentioned_columns(summary))
     columns = [feature["column"] for feature in summary["features"]["shown"]]
     plotted = PlottedRows.from_model(model, table, rows, columns)
     row_map = None
     if summary["data"]["input_type"] != "precomputed":
         # the copy keeps the attributes of this fit
         row_map = RowMap(copy.copy(model), table.row_names)
-    return Report(summary, plotted, row_map)
+    return Report(summary, plotted, row_map, distributions)
+
+
+def _mentioned_columns(summary):
+    """Return the columns that the profiles of a summary mention."""
+    lines = (line for profile in summary["profiles"] for line in profile["features"])
+    return sorted({line["column"] for line in lines})

@@ -4,12 +4,19 @@
 All functions take the summary of a fit. The sentences have no final period.
 """
 
+import math
+from typing import Any
+
+from cdsk._rules import Rules
 from cdsk.report._formatting import (
     format_count,
+    format_pair,
     format_range,
     format_representation,
+    format_share,
     format_small,
     pluralize,
+    shorten_name,
 )
 
 NO_BREAK_SPACE = "\u00a0"
@@ -178,6 +185,65 @@ def describe_unlabeled(summary):
     if outliers["noise"] is not None:
         sentences.append(_describe_noise(summary))
     return sentences
+
+
+def describe_profile(profile: dict[str, Any]) -> str:
+    """Return one line on what distinguishes a cluster, by ``Profiles.summarize``."""
+    name = "noise" if profile["cluster"] < 0 else f"cluster {profile['cluster']}"
+    features = ", ".join(map(_describe_feature, profile["features"]))
+    if profile["is_all"]:
+        features = "no other rows to compare with"
+    elif not features:
+        features = "no feature differs by more than chance may explain"
+    return f"{name}, {pluralize(format_count(profile['size']), 'row')}: {features}"
+
+
+def describe_rules(rules: Rules) -> list[str]:
+    """Return one line per rule of a ``Rules``, and one about the sample if there is."""
+    sentences = []
+    for rule in rules.rules:
+        name = "noise" if rule.cluster < 0 else f"cluster {rule.cluster}"
+        text = " and ".join(map(str, rule.conditions)) + (
+            f" (precision {rule.precision:.2f}, recall {rule.recall:.2f}, covers "
+            f"{format_share(rule.coverage)} of all rows)"
+        )
+        if math.isnan(rule.precision):
+            text = "too few different rows to measure a rule"
+        elif not rule.conditions:
+            text = (
+                f"no rule of depth {rules.max_depth} reaches precision "
+                f"{rules.min_precision:.3g} (best {rule.precision:.2f})"
+            )
+        sentences.append(f"{name}, {pluralize(format_count(rule.size), 'row')}: {text}")
+    if rules.n_used < rules.n_rows:
+        sentences.append(
+            f"By a random sample of {rules.n_used} of {rules.n_rows} rows."
+        )
+    return sentences
+
+
+def name_line(feature):
+    """Return what a line of a profile compares: "age", "color = red", "age missing"."""
+    name = shorten_name(feature["feature"])
+    if feature["kind"] == "category":
+        return f"{name} = {shorten_name(feature['category'], 30)}"
+    return f"{name} missing" if feature["kind"] == "missing" else name
+
+
+def format_values(feature):
+    """Return the value of a line in the cluster, and elsewhere."""
+    values = feature["value"], feature["elsewhere"]
+    if feature["kind"] == "number":
+        return format_pair(*values)
+    return format_share(values[0]), format_share(values[1])
+
+
+def _describe_feature(feature):
+    value, elsewhere = format_values(feature)
+    direction = ""
+    if feature["kind"] == "number":
+        direction = " high" if feature["effect"] > 0 else " low"
+    return f"{name_line(feature)}{direction} ({value}, elsewhere {elsewhere})"
 
 
 def describe_margins(summary):

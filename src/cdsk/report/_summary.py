@@ -20,6 +20,9 @@ SCHEMA_VERSION = 2
 
 N_TYPICAL = 3  # rows listed at each end of a cluster
 N_OUTLIERS = 6
+N_MENTIONED = 4  # features of a profile
+# If there are more features, those with the largest differences between clusters.
+MAX_FEATURES = 12
 
 _PRECOMPUTED = ("precomputed", "precomputed_neighbors")
 
@@ -43,13 +46,14 @@ def summarize_model(model):
     }
 
 
-def add_rows(summary, model, table, plotted):
+def add_rows(summary, model, table, profiles):
     """Add the rows that the summary lists, with some features of a ``FeatureTable``.
 
-    These are selected by the ``plotted`` rows.
+    ``profiles`` of them are None without any.
     """
     rows = collect_rows(summary)
-    columns = table.select_columns(plotted, model.clusters_[plotted])
+    columns = _select_columns(table.n_columns, profiles)
+    summary["profiles"] = None if profiles is None else profiles.summarize(N_MENTIONED)
     summary["features"] = {
         "n_columns": table.n_columns,
         "shown": [{"column": j, "name": table.feature_names[j]} for j in columns],
@@ -69,6 +73,16 @@ def add_rows(summary, model, table, plotted):
         }
         for row, name, cells in zip(rows, names, values, strict=True)
     ]
+
+
+def _select_columns(n_columns, profiles):
+    """Return the columns to show: all, or those that differ most between clusters."""
+    if n_columns <= MAX_FEATURES:
+        return list(range(n_columns))
+    ordered = profiles.order_columns()
+    # columns that have no profile come last
+    rest = (j for j in range(n_columns) if j not in set(ordered[:MAX_FEATURES]))
+    return [*ordered, *rest][:MAX_FEATURES]
 
 
 def collect_rows(summary):

@@ -18,6 +18,7 @@ from cdsk.report._sentences import (
     describe_kernel,
     describe_margins,
     describe_n_clusters,
+    describe_profile,
     describe_unlabeled,
     describe_weights,
 )
@@ -40,7 +41,8 @@ def format_text(summary):
     n_clusters = len(summary["clusters"]["per_cluster"])
     lines = [*_format_blocks(summary), f"CDSK: {n} points in {n_clusters} clusters", ""]
     for title, format_section in _SECTIONS.items():
-        lines += _indent_section(title, format_section(summary))
+        paragraphs = format_section(summary)
+        lines += _indent_section(title, paragraphs) if paragraphs else []
     return "\n".join(lines)
 
 
@@ -146,6 +148,20 @@ def _format_cluster_table(clusters, digits):
     return lines
 
 
+def select_profiles(summary, max_clusters):
+    """Return the profiles of noise and of the clusters of lowest confidence."""
+    listed = select_least_confident(summary["clusters"]["per_cluster"], max_clusters)
+    numbers = {-1, *(cluster["cluster"] for cluster in listed)}
+    return [p for p in summary["profiles"] or [] if p["cluster"] in numbers]
+
+
+def _format_profiles(summary):
+    # noise comes last
+    profiles = select_profiles(summary, MAX_CLUSTERS)
+    profiles.sort(key=lambda profile: profile["cluster"] < 0)
+    return [describe_profile(profile) for profile in profiles]
+
+
 def _format_outliers(summary):
     typicality = {row["row"]: row["typicality"] for row in summary["rows"]}
     points = ", ".join(
@@ -170,6 +186,7 @@ _SECTIONS = {
     "Convergence": describe_convergence,
     "Eigenvalues": describe_eigenvalues,
     "Clusters": _format_clusters,
+    "Profiles": _format_profiles,
     "Outliers": _format_outliers,
     "Warnings": _format_warnings,
 }
