@@ -281,7 +281,7 @@ X = np.arange(40.0).reshape(20, 2)
         (X, [1, 2], "Each value of n_clusters must be an integer of at least 2; got 1"),
         (X, [True], "Each value of n_clusters must be an integer.* got True"),
         (X, "23", "Each value of n_clusters must be an integer.* got '2'"),
-        (np.where(X == 7, np.nan, X), [2], "X contains NaN"),
+        (np.where(X == 7, np.inf, X), [2], "X contains infinity"),
         (X[:2], [2], "2 sample"),
         (X[:, 0], [2], "2D array"),
         (np.ones((20, 2)), [2], "at least 3 distinct points; got 1 in 20 rows"),

@@ -200,9 +200,9 @@ def test_parts_of_a_frame_and_of_a_graph(blobs, monkeypatch, recwarn):
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("wrong", [np.nan, 1e200])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e200])
 def test_errors_name_the_row(blobs, monkeypatch, wrong):
-    model = CDSK(3, random_state=0).fit(blobs)
+    model = CDSK(3, missing="error", random_state=0).fit(blobs)
     new = blobs[:50].copy()
     new[33, 1] = wrong
     monkeypatch.setattr(_validation, "_CHUNK_ROWS", 10)

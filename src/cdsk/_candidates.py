@@ -55,6 +55,13 @@ _FEWER_NEIGHBORS, MANY_FEATURES = 5, 60
 # take a third of a fit; in noise that changes one of 24 sets.
 MAX_FULL_POINTS = 1000
 
+# Bandwidths of the kernels of tables with categories, in units of the median distance,
+# besides that of the seventh candidate: docs/notes/2026-11-19-tables.md.
+WIDE_FACTORS = 0.25, 0.5, 1.0
+
+# Rows up to which they are fitted to all; of more, to so many random ones.
+MAX_TABLE_ROWS = 3000
+
 # The candidate whose eigenvectors are a start for it, 0.25 of the scales: a fit of 800
 # points takes 0.7 of the time.
 START_OF_FULL = 3
@@ -221,6 +228,8 @@ def make_candidates(
         k = 1 if sparse.issparse(X) else settings.n_neighbors
         settings = replace(settings, bandwidth=b, n_neighbors=k, neighbors=None)
     k, is_auto = settings.n_neighbors, settings.bandwidth == "auto"
+    if is_auto and has_categories(context):
+        return wide_candidates(X, context, multiplicity)
     neighbors: Neighbors | PrecomputedNeighbors | None = None
     if is_graph or settings.neighbors is not None:
         nnz_per_row = X.nnz // n if is_graph and sparse.issparse(X) else N_NEIGHBORS
@@ -240,6 +249,47 @@ def make_candidates(
     if is_auto and is_found and SCALE_NEIGHBOR < n <= MAX_FULL_POINTS:
         # one more, on all pairs
         settings = replace(settings, bandwidth="neighbor")
+        candidates += _gaussians(X, None, settings, context, multiplicity)
+    return candidates
+
+
+def has_categories(context: FitContext) -> bool:
+    """Whether X has columns of categories, and its kernels are those of tables."""
+    settings = context.settings
+    is_default = settings.kernel == "rbf" and settings.bandwidth == "auto"
+    is_free = settings.n_neighbors is None and settings.neighbors is None
+    return context.n_categories is not None and is_default and is_free
+
+
+def sample_rows(
+    X: Any, sample_weight: Array | None, context: FitContext
+) -> Array | None:
+    """Return weights of 0 for rows that are left out of a large table with categories.
+
+    They are labeled as new rows.
+    """
+    n = X.shape[0]
+    weights = np.ones(n) if sample_weight is None else sample_weight
+    rows = np.flatnonzero(weights)
+    if not has_categories(context) or len(rows) <= MAX_TABLE_ROWS:
+        return sample_weight
+    kept = context.rng.choice(rows, MAX_TABLE_ROWS, replace=False)
+    return np.where(np.isin(np.arange(n), kept), weights, 0.0)
+
+
+def wide_candidates(
+    X: Any, context: FitContext, multiplicity: Array | None
+) -> list[Candidate]:
+    """Return the kernels on all pairs that tables with categories are clustered by.
+
+    Many of their points are equally far, so that the nearest neighbors say little.
+    """
+    median = estimate_bandwidth(X, "median", context.n_threads)
+    wide = [factor * float(median) for factor in WIDE_FACTORS]
+    rules: list[str | float] = ["neighbor", *wide]
+    candidates: list[Candidate] = []
+    for rule in rules if len(X) > SCALE_NEIGHBOR else rules[1:]:
+        settings = replace(context.settings, bandwidth=rule)
         candidates += _gaussians(X, None, settings, context, multiplicity)
     return candidates
 

@@ -6,6 +6,7 @@ attributes; the other methods ask the predictor of the fit.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -24,7 +25,16 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cdsk._candidates import OtherKernel
+from cdsk._candidates import OtherKernel, sample_rows
+from cdsk._coding import has_missing
+from cdsk._columns import (
+    Columns,
+    as_table,
+    check_coding,
+    check_missing,
+    check_rows,
+    warn_unknown,
+)
 from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel
@@ -135,7 +145,7 @@ class CDSK(
         Rank of the approximation, at most ``n_samples``; None: the smallest that
         misses at most 5 % of the trace of the centered kernel, up to 2000.
     representation : {"auto", "raw", "standardize", "normal_scores", "whiten", \
-            "layout"}, default="auto"
+            "layout", "chi_square", "indicators"}, default="auto"
         Transformation of the data: none; every feature has mean 0 and standard
         deviation 1; its values are replaced by the normal quantiles of their ranks;
         principal components of variance 1; positions in a layout of the neighbor graph,
@@ -143,11 +153,25 @@ class CDSK(
         view whose partitions agree most over the scales, or standardizes if there are
         fewer than 4 features and one varies more than twice as much as another (see
         ``representation_``); with many points, it may take the layout of that view. It
-        is "raw" with another ``kernel`` or ``bandwidth``.
+        is "raw" with another ``kernel`` or ``bandwidth``. Tables with categories have
+        the last two: numbers are standardized, and a column of categories has the
+        variance of one number ("indicators"), or of one less than its categories, rare
+        ones counting more ("chi_square"); "auto" takes one of these.
     n_components : int, default=None
         Number of components for ``representation="whiten"``, where None is the rank of
         the data, or of dimensions of a layout, at most 16, where None is 10. Not used
         by "auto".
+    categorical_features : "from_dtype", None, or array-like, default="from_dtype"
+        Columns of categories: those of text, truth values, objects or categories of a
+        pandas or polars frame; or their names, numbers, or a mask. None: there are
+        none, and such columns are refused. Columns that name rows are left out. A
+        table with categories is clustered by kernels on all pairs of at most 3000
+        random rows; the others have weight 0.
+    missing : {"auto", "error"}, default="auto"
+        "auto" accepts missing cells: NaN, None, pandas' NA, polars' null, and masked
+        cells. A number is filled from the 10 nearest rows, of at most 2000 of the fit,
+        or by the mean of its column, if the fit had no missing cells or X is sparse. A
+        category has the mean of its coordinates. "error" refuses them.
     lam : float in (0, 1] or "auto", default=0.2
         Weight of the regularizer relative to the mean risk; the paper's lambda is
         ``n_samples * lam``. At least this fraction of the points has positive weight;
@@ -269,6 +293,8 @@ class CDSK(
     representation_ : Representation
         The selected representation of the data, the scores of those it was compared
         with, and ``transform`` for new points.
+    columns_ : Columns or None
+        Names of the columns and the categories of each; None if X has only numbers.
     lambda_choice_ : LambdaChoice or None
         How lam was selected, if it was "auto".
     params_ : dict
@@ -317,6 +343,8 @@ class CDSK(
         rank: int | None = None,
         representation: str = "auto",
         n_components: int | None = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "auto",
         lam: float | str = 0.2,
         init: str | ArrayLike = "uniform",
         max_iter: int = 20,
@@ -342,6 +370,8 @@ class CDSK(
         self.rank = rank
         self.representation = representation
         self.n_components = n_components
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.lam = lam
         self.init = init
         self.max_iter = max_iter
@@ -493,7 +523,7 @@ class CDSK(
             n_alone += np.count_nonzero(alone & (labels >= 0))
             return labels
 
-        labels = self._map_rows(X, label)
+        labels = self._map_rows(X, label, empty_label=-1)
         if n_alone:
             warn(
                 f"{n_alone} of {len(labels)} points have no similarity to any training "
@@ -604,24 +634,31 @@ class CDSK(
 
     @explain_memory_error("predicting")
     def _map_rows(
-        self, X: Any, function: Callable[[Any, int], NDArray[Any]]
+        self,
+        X: Any,
+        function: Callable[[Any, int], NDArray[Any]],
+        empty_label: int | None = None,
     ) -> NDArray[Any]:
         """Return ``function(rows, n_threads)`` of the represented rows, by chunks.
 
-        Only the result is made for all rows: X may be a memory map.
+        Only the result is made for all rows: X may be a memory map. ``empty_label`` is
+        the result of rows without any value.
         """
         check_is_fitted(self, "labels_")
-        n_threads = resolve_n_threads(self.n_threads)
+        n_threads, unknown = resolve_n_threads(self.n_threads), Counter[str]()
         in_chunks = supports_row_slicing(X)
         if not in_chunks:
-            X = self._check_data(X, reset=False)
+            X = self._check_data(X, reset=False, unknown=unknown)
         result: NDArray[Any] = np.empty(0)
         for rows in iter_row_chunks(X):
             with one_thread_if_forked(), offset_row_numbers(rows):
                 part = getattr(X, "iloc", X)[rows]
                 if in_chunks:
                     # the first chunk tells about features
-                    part = self._check_data(part, reset=None if rows.start else False)
+                    part = self._check_data(
+                        part, reset=None if rows.start else False, unknown=unknown
+                    )
+                empty = check_rows(part, self.params_["noise"])
                 part = self.representation_.transform_validated(part, n_threads)
                 values = function(part, n_threads)
             if rows.start == 0:
@@ -629,16 +666,46 @@ class CDSK(
                 check_memory(8 * math.prod(shape), "The result", "Use fewer rows.")
                 result = np.empty(shape, dtype=values.dtype)
             result[rows] = values
+            if empty_label is not None:
+                result[rows][empty] = empty_label
+        warn_unknown(unknown)
         return result
 
-    def _check_data(self, X: Any, *, reset: bool | None, **options: Any) -> Any:
-        """Return X validated; ``reset`` as in scikit-learn, None: names are checked."""
-        validate = None if reset is None else partial(validate_data, self, reset=reset)
-        X = check_points(X, validate=validate, accept_sparse="csr", **options)
+    def _check_data(
+        self,
+        X: Any,
+        *,
+        reset: bool | None,
+        unknown: Counter[str] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return X validated, as numbers and codes of categories.
+
+        ``reset`` as in scikit-learn, None: names are checked. ``unknown`` counts new
+        categories; without it, they are warned of.
+        """
         # those of the fit, unchanged by a later set_params
         params = self.get_params(deep=False) if reset else self.params_
         kernel = params["kernel"]
-        if isinstance(kernel, str) and kernel in PRECOMPUTED_KERNELS:
+        is_matrix = isinstance(kernel, str) and kernel in PRECOMPUTED_KERNELS
+        validate = None if reset is None else partial(validate_data, self, reset=reset)
+        if not is_matrix:
+            options["ensure_all_finite"] = "allow-nan"
+            X = as_table(X, params["categorical_features"])
+        if reset:
+            features = params["categorical_features"]
+            self.columns_ = None if is_matrix else Columns.find(X, features)
+        if self.columns_ is not None:
+            if validate is not None:
+                validate(X, skip_check_array=True)
+            counts: Counter[str] = Counter()
+            X, validate = self.columns_.encode(X, counts), None
+            if unknown is not None:
+                unknown.update(counts)
+            elif not reset:
+                warn_unknown(counts)
+        X = check_points(X, validate=validate, accept_sparse="csr", **options)
+        if is_matrix:
             return X
         if not reset and self._predictor.is_sparse:
             X = sparse.csr_array(X)
@@ -648,6 +715,11 @@ class CDSK(
                 "Use X.toarray(), or fit sparse data."
             )
         X = canonical_csr(X) if sparse.issparse(X) else X
+        if has_missing(X):
+            names = getattr(self, "feature_names_in_", ())
+            if self.columns_ is not None:
+                names = [self.columns_.names[j] for j in self.columns_.kept]
+            check_missing(X, names, params)
         return normalize_rows(X) if str(params["metric"]) == "cosine" else X
 
     @property
@@ -881,6 +953,7 @@ class CDSK(
         given = isinstance(self.kernel, str) and self.kernel in PRECOMPUTED_KERNELS
         tags.input_tags.pairwise = given
         tags.input_tags.sparse = given or sparse_error(self) is None
+        tags.input_tags.allow_nan = not given and self.missing == "auto"
         tags.input_tags.positive_only = given and self.kernel == "precomputed"
         return tags
 
@@ -898,7 +971,14 @@ def validate_fit(
     if not is_auto:
         check_n_clusters(model.n_clusters, X.shape[0])
     weights = check_sample_weight(sample_weight, X, is_matrix)
-    return X, replace(make_context(model), sample_weight=weights)
+    check_coding(model.representation, model.metric, model.columns_)
+    context = make_context(model)
+    if model.columns_ is not None:
+        context = replace(context, n_categories=model.columns_.n_categories)
+    if not is_matrix and len(empty := check_rows(X, model.noise)):
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        weights[empty] = 0.0
+    return X, replace(context, sample_weight=sample_rows(X, weights, context))
 
 
 def make_context(model: CDSK) -> FitContext:
@@ -914,6 +994,6 @@ def make_context(model: CDSK) -> FitContext:
 def make_fitted(result: FitResult, n_features: int, **params: Any) -> CDSK:
     """Return the fitted model of a result whose stages were called elsewhere."""
     model = CDSK(**params)
-    model.n_features_in_ = n_features
+    model.n_features_in_, model.columns_ = n_features, None
     model._store(result)
     return model

@@ -35,8 +35,11 @@ from cdsk._candidates import (
     Gaussian,
     OtherKernel,
     check_fit_memory,
+    has_categories,
     make_candidates,
 )
+from cdsk._coding import CODINGS
+from cdsk._columns import check_rows
 from cdsk._count_choice import (
     CountChoice,
     default_counts,
@@ -81,6 +84,7 @@ from cdsk._view_choice import (
     has_points_for_layout,
     lay_out,
     make_graph,
+    select_coding,
     select_representation,
 )
 from cdsk._voting import (
@@ -106,17 +110,11 @@ def preprocess(X: Any, context: FitContext) -> Problem:
         if points.n_distinct == 1:
             points = points.split_single()
         with limit_blas_threads():
-            n_clusters, count_choice, representation = _count_and_represent(
-                points, context
-            )
+            points, n_clusters, count_choice, representation = _place(points, context)
         transformed = representation.transform_fitted(points.X, n_threads)
         points = points.spatially_sorted(transformed)
     if len(points.zero_weight_rows):
-        rows = X[points.zero_weight_rows]
-        rows = representation.transform_validated(rows, n_threads)
-        index = NeighborIndex(points.X)
-        distances, nearest = index.kneighbors(rows, 1, n_threads=n_threads)
-        points = points.assign_nearest(nearest[:, 0], distances[:, 0])
+        points = _assign_zero_weight_rows(points, representation, X, n_threads)
     return Problem(
         points=points,
         representation=representation,
@@ -125,6 +123,37 @@ def preprocess(X: Any, context: FitContext) -> Problem:
         count_choice=count_choice,
         lam=np.nan if isinstance(settings.lam, str) else float(settings.lam),
     )
+
+
+def _assign_zero_weight_rows(
+    points: Points, representation: Representation, X: Any, n_threads: int
+) -> Points:
+    """Return points to which every row of weight 0 is assigned by proximity."""
+    X, index = X[points.zero_weight_rows], NeighborIndex(points.X)
+    nearest, distances = np.empty(X.shape[0], np.int32), np.empty(X.shape[0])
+    for part in iter_row_chunks(X):
+        rows = representation.transform_validated(X[part], n_threads)
+        found = index.kneighbors(rows, 1, n_threads=n_threads)
+        distances[part], nearest[part] = found[0][:, 0], found[1][:, 0]
+    return points.assign_nearest(nearest, distances)
+
+
+def _place(
+    points: Points, context: FitContext
+) -> tuple[Points, int, CountChoice | None, Representation]:
+    """Return points with coordinates for categories and missing cells, and the rest.
+
+    The rest: the number of clusters, how it was selected, and the representation.
+    """
+    completed, coding = points.completed(context)
+    if context.n_categories is None:
+        n_clusters, choice, representation = _count_and_represent(completed, context)
+        return completed, n_clusters, choice, replace(representation, coding=coding)
+    settings = replace(context.settings, representation="raw")
+    as_they_are = replace(context, settings=settings)
+    n_clusters, choice, _ = _count_and_represent(completed, as_they_are)
+    points, representation = select_coding(points, n_clusters, context)
+    return points, n_clusters, choice, representation
 
 
 def _count_and_represent(
@@ -248,7 +277,7 @@ def _may_have_layout(problem: Problem, context: FitContext) -> bool:
         and settings.neighbors is None
         and not settings.noise
         and not sparse.issparse(points.X)
-        and problem.representation.name != "layout"
+        and problem.representation.name not in ("layout", *CODINGS)
         and has_points_for_layout(
             n_compared, problem.representation, problem.n_clusters
         )
@@ -368,7 +397,7 @@ def alternate_candidates(
         context.progress.stage(stage, text, (begin, end))
         kernel = candidate.kernel()
         previous = fits[-1].alternation if fits else None
-        if fits and isinstance(candidate, Gaussian) and candidate.graph is None:
+        if _is_full(candidate) and not _is_full(candidates[0]):
             previous = fits[START_OF_FULL].alternation
         fit = _fit_kernel(candidate, kernel, problem, context, previous, eigen_tol)
         if n > 1:  # the vectors of all are too many to keep
@@ -376,6 +405,10 @@ def alternate_candidates(
             fit = replace(fit, alternation=alternation, kernel=None)
         fits.append(fit)
     return fits
+
+
+def _is_full(candidate: Candidate) -> bool:
+    return isinstance(candidate, Gaussian) and candidate.graph is None
 
 
 def _fit_kernel(
@@ -540,11 +573,12 @@ def select(
             names += trees
             partitions += trees.values()
             resolved += [True] * len(trees)
+        has_graph = not has_categories(context)
         choice = select_partition(
             names,
             partitions,
             problem.n_clusters,
-            candidate.kernel().neighborhood(),
+            candidate.kernel().neighborhood() if has_graph else None,
             resolved=resolved,
             multiplicity=problem.points.multiplicity,
         )
@@ -709,7 +743,9 @@ def finish(
     )
     if relative is not None and len(points.zero_weight_rows):
         log_unit = float(np.log(unit / np.sum(alpha * relative)))
-        return _label_zero_weight_rows(result, X, log_unit, context.n_threads)
+        result = _label_zero_weight_rows(result, X, log_unit, context.n_threads)
+    if context.settings.noise and context.settings.kernel not in PRECOMPUTED_KERNELS:
+        result.labels[check_rows(X, context.settings.noise)] = -1
     return result
 
 

@@ -188,10 +188,23 @@ def cohesive_agreement(
     multiplicity: Array | None = None,
 ) -> float:
     """Return the mean over pairs of (h_i h_j)^1/2 ARI_ij, h the cohesion."""
-    cohesion = np.sqrt(_cohesion(partitions, n_clusters, neighborhood))
-    terms = np.outer(cohesion, cohesion) * adjusted_rand_indexes(
-        partitions, multiplicity
-    )
+    cohesion = _cohesion(partitions, n_clusters, neighborhood)
+    return _weighted_agreement(partitions, cohesion, multiplicity)
+
+
+def balanced_agreement(
+    partitions: Sequence[Labels], n_clusters: int, multiplicity: Array | None = None
+) -> float:
+    """Return the mean over pairs of (b_i b_j)^1/2 ARI_ij, b the balance."""
+    balance = _balance(partitions, n_clusters, multiplicity)
+    return _weighted_agreement(partitions, balance, multiplicity)
+
+
+def _weighted_agreement(
+    partitions: Sequence[Labels], weights: Array, multiplicity: Array | None
+) -> float:
+    terms = np.sqrt(np.outer(weights, weights))
+    terms *= adjusted_rand_indexes(partitions, multiplicity)
     return float(np.mean(terms[np.triu_indices(len(partitions), 1)]))
 
 

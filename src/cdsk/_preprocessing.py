@@ -15,6 +15,7 @@ amplifies what few components hide (faces under changing light) and blurs what t
 points that are not neighbors. ``_view_choice.py`` chooses among them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -25,6 +26,7 @@ from scipy import sparse
 from scipy.special import ndtri
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from cdsk._coding import Coding, fill_means, has_missing
 from cdsk._eigensolvers import largest_eigenpairs
 from cdsk._layout import N_COMPONENTS, layout_of_graph
 from cdsk._nearest import order_points
@@ -32,6 +34,7 @@ from cdsk._neighbors import Callback, NeighborIndex, hash_rows
 from cdsk._operators.base import Array
 from cdsk._operators.sparse import NeighborGraph
 from cdsk._products import combine, inner
+from cdsk._settings import FitContext
 from cdsk._utils import check_memory, limit_blas_threads, warn
 from cdsk._validation import check_extent, check_n_rows, check_points
 
@@ -123,6 +126,25 @@ class Points:
         inverse[weighted] = np.arange(len(weighted)) % 2
         first = weighted[:2].astype(np.int32)
         return replace(self, X=self.X[[0, 0]], first_row=first, inverse=inverse)
+
+    def coded(
+        self, name: str, n_categories: Sequence[int | None], n_threads: int
+    ) -> tuple[Self, Coding]:
+        """Return the points with coordinates in the place of codes, and the coding."""
+        m = self.relative_multiplicity
+        coding = Coding.fit(self.X, name, n_categories, m)
+        return replace(self, X=coding.transform(self.X, n_threads)), coding
+
+    def completed(self, context: FitContext) -> tuple[Self, Coding | None]:
+        """Return points of coordinates without missing cells, and their coding, if any.
+
+        Every column of categories has the weight of a number.
+        """
+        if context.n_categories is not None:
+            return self.coded("indicators", context.n_categories, context.n_threads)
+        if not has_missing(self.X):
+            return self, None
+        return self.coded("fill", self.X.shape[1] * [None], context.n_threads)
 
     def spatially_sorted(self, X: Any) -> Self:
         """Return the points with coordinates X, sorted so that neighbors are close.
@@ -216,9 +238,15 @@ def unique_rows(X: Any) -> tuple[IntArray, IntArray]:
     hashes: NDArray[Any] = np.array(hash_rows(X)) if is_sparse else _hash_rows(X)
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     later = np.flatnonzero(first[inverse] != np.arange(n))
-    if not is_sparse and (X[later] != X[first[inverse[later]]]).any():  # a collision
+    if not is_sparse and _differ(X[later], X[first[inverse[later]]]):  # a collision
         _, first, inverse = np.unique(X, axis=0, return_index=True, return_inverse=True)
     return first.astype(np.int32), inverse.ravel().astype(np.int32)
+
+
+def _differ(A: NDArray[Any], B: NDArray[Any]) -> bool:
+    """Whether two arrays differ; missing cells, NaN, are equal."""
+    differ = A != B
+    return bool(differ.any() and (differ & ~(np.isnan(A) & np.isnan(B))).any())
 
 
 def _hash_rows(X: NDArray[Any]) -> NDArray[np.uint64]:
@@ -239,8 +267,9 @@ class Representation:
 
     Attributes
     ----------
-    name : {"raw", "standardize", "normal_scores", "whiten", "layout"}
-        The view.
+    name : {"raw", "standardize", "normal_scores", "whiten", "layout", \
+            "chi_square", "indicators"}
+        The view; the last two are those of tables with categories.
     n_components : int or None
         Components of the whitened data or of the layout, None for other views.
     scores : dict
@@ -272,6 +301,8 @@ class Representation:
     ranks: tuple[tuple[Array, Array] | None, ...] = field(default=(), repr=False)
     # of a layout: the view of its graph, the points there, and their positions
     base: "Representation | None" = None
+    # of a table with categories or missing cells: its coordinates come first
+    coding: Coding | None = field(default=None, repr=False)
     index: NeighborIndex | None = field(default=None, repr=False)
     positions: Array | None = field(default=None, repr=False)
 
@@ -304,7 +335,8 @@ class Representation:
         view, _, components = view.partition(" ")
         n_components = int(components) if components else n_components
         if sparse.issparse(X):  # every other view would make them dense
-            return cls(spread=np.sqrt(mean_variance_axis(X, 0, multiplicity)[1]))
+            mean, variance = mean_variance_axis(X, 0, multiplicity)
+            return cls(spread=np.sqrt(variance), mean=mean)
         if view != "raw":
             check_extent(X)
         copies = 2 if view in ("whiten", "normal_scores") else 1
@@ -323,7 +355,15 @@ class Representation:
             if view == "normal_scores":
                 ranks = tuple(_normal_scores(x, multiplicity) for x in X.T)
             return cls(view, spread=spread, mean=mean, scale=scale, ranks=ranks)
-        return cls(spread=spread)
+        return cls(spread=spread, mean=mean)
+
+    @classmethod
+    def from_coding(
+        cls, coding: Coding, X: Array, multiplicity: Array | None = None
+    ) -> Self:
+        """Return the coding of a table with categories; X are its coordinates."""
+        spread = weighted_moments(X, multiplicity)[1]
+        return cls(coding.name, spread=spread, coding=coding)
 
     @classmethod
     def from_layout(
@@ -355,14 +395,17 @@ class Representation:
         )
 
     def transform_fitted(self, X: Any, n_threads: int = 1) -> Any:
-        """Return ``transform_validated(X)`` for X the points of the fit, in order."""
+        """Return ``transform_validated`` of the points of the fit, in order.
+
+        X are their coordinates by the coding, if there is one.
+        """
         if self.positions is not None:
             return self.positions.astype(X.dtype)
-        return self.transform_validated(X, n_threads)
+        return self._transform_coded(X, n_threads)
 
     def transform(self, X: Any, n_threads: int = 1) -> Any:
         """Return X in this representation, in its own dtype."""
-        X = check_points(X)
+        X = check_points(X, ensure_all_finite="allow-nan" if self.coding else True)
         if self.spread is not None and X.shape[1] != len(self.spread):
             raise ValueError(
                 f"X has {X.shape[1]} features, but the representation was fitted to "
@@ -372,6 +415,13 @@ class Representation:
 
     def transform_validated(self, X: Any, n_threads: int = 1) -> Any:
         """Return ``transform(X)`` for data that have been validated."""
+        if self.coding is not None:
+            X = self.coding.transform(X, n_threads)
+        elif self.mean is not None and has_missing(X):
+            X = fill_means(X, self.mean)
+        return self._transform_coded(X, n_threads)
+
+    def _transform_coded(self, X: Any, n_threads: int) -> Any:
         if self.base is not None:
             return self._place(self.base.transform_validated(X, n_threads), n_threads)
         if self.directions is not None:

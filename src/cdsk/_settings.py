@@ -28,6 +28,8 @@ class Settings:
     rank: int | None
     representation: str
     n_components: int | None
+    categorical_features: Any
+    missing: str
     lam: float | str
     init: str | ArrayLike
     max_iter: int
@@ -52,3 +54,5 @@ class FitContext:
     progress: Progress
     # weights of the rows of X (n_rows,); None: 1 for each
     sample_weight: Array | None = None
+    # categories of every column of X, None for numbers; None: all are numbers
+    n_categories: tuple[int | None, ...] | None = None

@@ -114,6 +114,9 @@ def suggest_n_clusters(
         explain_memory_error("computing eigenvectors"),
         limit_blas_threads(),
     ):
+        points, _ = points.completed(context)
+        if context.n_categories is not None:
+            representation = "raw"
         views = represent_for_counting(points, representation, largest, context)
         return select_n_clusters(points, views, candidates, context)
 

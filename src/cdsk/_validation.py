@@ -28,7 +28,11 @@ Data = ArrayLike | sparse.sparray | sparse.spmatrix
 Matrix = TypeVar("Matrix", NDArray[Any], sparse.csr_array)
 
 # Names of options, each checked here and used where it is implemented.
-REPRESENTATIONS = ("raw", "standardize", "normal_scores", "whiten", "layout")
+REPRESENTATIONS = (
+    *("raw", "standardize", "normal_scores", "whiten", "layout"),
+    *("chi_square", "indicators"),  # of tables with categories
+)
+MISSING = ("auto", "error")
 PAIRWISE_KERNELS = tuple("chi2 cosine laplacian linear poly polynomial sigmoid".split())
 PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
 BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
@@ -71,6 +75,7 @@ def check_parameters(model: Any) -> None:
     check_choice(model.representation, "representation", ("auto", *REPRESENTATIONS))
     if model.n_components is not None:
         _check_n_components(model.n_components, model.representation)
+    check_choice(model.missing, "missing", MISSING)
     if isinstance(model.lam, str):
         check_choice(model.lam, "lam", ("auto",), "a number in (0, 1]")
     else:
@@ -120,7 +125,7 @@ def _check_combinations(model: Any) -> None:
             lam=(is_graph and model.lam == "auto", "a number"),
         )
     if model.representation == "layout":
-        reason = "moves outliers into clusters"
+        reason = "cannot be found in a layout, which moves outliers into clusters"
         _refuse(model, reason, "representation", noise=(bool(model.noise), "None"))
     if has_graph and is_auto:
         reason = "searches for neighbors by itself"
@@ -321,7 +326,7 @@ _MAX_WEIGHT_RATIO = 1e6
 _CHUNK_ROWS, _CHUNK_NUMBERS = 2**16, 2**23
 
 # Number of invalid rows that a message lists.
-_MAX_LISTED = 5
+MAX_LISTED = 5
 
 _DISTANCE_HINT = (
     "Is this a distance matrix D? exp(-D**2 / (2 * b**2)) makes a similarity of it, "
@@ -441,8 +446,8 @@ def normalize_rows(X: Matrix) -> Matrix:
         largest = largest.toarray().ravel()
     zeros = np.flatnonzero(largest == 0)
     if len(zeros):
-        listed = ", ".join(map(str, zeros[:_MAX_LISTED]))
-        more = ", ..." if len(zeros) > _MAX_LISTED else ""
+        listed = ", ".join(map(str, zeros[:MAX_LISTED]))
+        more = ", ..." if len(zeros) > MAX_LISTED else ""
         raise ValueError(
             'metric="cosine" needs rows that have a direction; got zeros only in row'
             f"{'' if len(zeros) == 1 else 's'} {listed}{more} ({len(zeros)} in all, "
@@ -717,7 +722,7 @@ def check_kernel_values(K: Any, name: str) -> None:
 # Data frames of pandas and polars. Neither library is imported: a frame knows the types
 # of its columns.
 
-_COLUMN_HINTS = {
+COLUMN_HINTS = {
     "text": "Leave it out, convert numbers that were read as text, or encode it, as "
     "sklearn.preprocessing.OneHotEncoder does.",
     "categories": "Leave it out, or encode it, as sklearn.preprocessing.OneHotEncoder "
@@ -741,20 +746,14 @@ def check_columns(X: Any, name: str) -> None:
                 f"computed. Expected {name}.collect()."
             )
         return
-    first: dict[object, int] = {}
-    for j, column in enumerate(X.columns):
-        if first.setdefault(column, j) != j:
-            raise ValueError(
-                f"{name} must have columns of different names; got {column!r} for "
-                f"columns {first[column]} and {j}, counted from 0."
-            )
+    check_names(X, name)
     for j, dtype in enumerate(X.dtypes):
-        kind, row = _column_kind(dtype), 0
+        kind, row = column_kind(dtype), 0
         if kind == "numbers":
             continue
         cells = column_cells(X, j)
         if kind in ("text", "objects"):  # objects may well be numbers
-            invalid = (i for i, cell in enumerate(cells) if not _is_number(cell))
+            invalid = (i for i, cell in enumerate(cells) if not is_number(cell))
             if (row := next(invalid, -1)) < 0:
                 continue
         if kind == "objects":
@@ -762,8 +761,19 @@ def check_columns(X: Any, name: str) -> None:
         cell = f" ({cells[row]!r} at row {row})" if cells else ""
         raise ValueError(
             f"{name} must hold numbers only; got {kind} in column "
-            f"{X.columns[j]!r}{cell}. {_COLUMN_HINTS[kind]}"
+            f"{X.columns[j]!r}{cell}. {COLUMN_HINTS[kind]}"
         )
+
+
+def check_names(X: Any, name: str) -> None:
+    """Refuse a frame with two columns of the same name."""
+    first: dict[object, int] = {}
+    for j, column in enumerate(X.columns):
+        if first.setdefault(column, j) != j:
+            raise ValueError(
+                f"{name} must have columns of different names; got {column!r} for "
+                f"columns {first[column]} and {j}, counted from 0."
+            )
 
 
 def column_name(X: Any, j: int) -> str:
@@ -778,7 +788,7 @@ def column_cells(X: Any, j: int) -> list[Any]:
     return list(column.to_list())
 
 
-def _column_kind(dtype: Any) -> str:
+def column_kind(dtype: Any) -> str:
     """Return what a column of this type holds: a key of the hints, numbers, objects."""
     if hasattr(dtype, "is_numeric"):  # polars
         name = str(dtype)
@@ -798,7 +808,7 @@ def _column_kind(dtype: Any) -> str:
     return "objects" if dtype == np.dtype(object) else "text"
 
 
-def _is_number(cell: Any) -> bool:
+def is_number(cell: Any) -> bool:
     has_value = not isinstance(cell, str) and hasattr(cell, "__float__")
     return has_value or is_missing(cell)
 

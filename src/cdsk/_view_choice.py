@@ -26,13 +26,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cdsk._candidates import FACTORS, MANY_FEATURES, default_n_neighbors
+from cdsk._candidates import (
+    FACTORS,
+    MANY_FEATURES,
+    default_n_neighbors,
+    has_categories,
+    wide_candidates,
+)
+from cdsk._coding import CODINGS
 from cdsk._eigensolvers import ROUGH
 from cdsk._nearest import order_points
 from cdsk._neighbors import Neighbors
 from cdsk._operators.base import Array
 from cdsk._operators.sparse import NeighborGraph
-from cdsk._partition_choice import cohesive_agreement
+from cdsk._partition_choice import balanced_agreement, cohesive_agreement
 from cdsk._preprocessing import Points, Representation, weighted_moments
 from cdsk._settings import FitContext
 from cdsk._spectral import Labels, spectral_partition
@@ -54,6 +61,9 @@ MIN_FEATURES_FOR_SCORES = 4
 # Ratio of scores that replaces the first view. Components that few dimensions hold are
 # more cohesive than the data, whatever they are: up to 1.3 times for embeddings.
 MIN_GAIN = 1.4
+
+# The same for the codings of tables with categories.
+MIN_CODING_GAIN = 1.5
 
 # Ratio of supports that replaces a view by a layout.
 MIN_LAYOUT_GAIN = 1.5
@@ -91,10 +101,47 @@ def select_representation(
     return replace(fit(best), scores=scores)
 
 
-def _best_view(scores: dict[str, float], first: str) -> str:
+def select_coding(
+    points: Points, n_clusters: int, context: FitContext
+) -> tuple[Points, Representation]:
+    """Code the points of a table with categories as asked, or in the best way.
+
+    A coding scores the balanced agreement of the partitions by its wide kernels, all
+    weights equal, on at most 800 points.
+    """
+    settings, m, scores = context.settings, points.relative_multiplicity, {}
+    names = CODINGS if settings.representation == "auto" else (settings.representation,)
+    if not has_categories(context):
+        names = names[-1:]
+    assert context.n_categories is not None
+    coded = {
+        name: points.coded(name, context.n_categories, context.n_threads)
+        for name in names
+    }
+    best = names[0]
+    if len(names) > 1 and 1 < n_clusters <= len(points) // MIN_PER_CLUSTER:
+        seed, rows = context.rng.randint(2**31 - 1), np.arange(len(points))
+        if len(points) > _SAMPLE:
+            rows = np.random.RandomState(seed).choice(len(rows), _SAMPLE, replace=False)
+        part = None if m is None else m[rows]
+        for name, (those, _) in coded.items():
+            rng, partitions = np.random.RandomState(seed), []
+            for candidate in wide_candidates(those.X[rows], context, part):
+                kernel = candidate.kernel()
+                partitions.append(
+                    spectral_partition(kernel, n_clusters, rng, tol=ROUGH)[1]
+                )
+            scores[name] = balanced_agreement(partitions, n_clusters, part)
+        best = _best_view(scores, best, MIN_CODING_GAIN)
+    points, coding = coded[best]
+    representation = Representation.from_coding(coding, points.X, m)
+    return points, replace(representation, scores=scores)
+
+
+def _best_view(scores: dict[str, float], first: str, min_gain: float = MIN_GAIN) -> str:
     """Return the view of the largest score if its gain suffices, else the first."""
     best = max(scores, key=scores.__getitem__)
-    return best if scores[best] > MIN_GAIN * scores[first] else first
+    return best if scores[best] > min_gain * scores[first] else first
 
 
 def views_by_units(spread: Array) -> list[str]:

@@ -18,7 +18,10 @@ from cdsk.report._formatting import pluralize
 
 # Values of cdsk._validation, whose import would delay --help; a test compares them.
 BANDWIDTH_RULES = ("auto", "neighbor", "variance", "std", "median", "local")
-REPRESENTATIONS = ("auto", "raw", "standardize", "normal_scores", "whiten", "layout")
+REPRESENTATIONS = (
+    *("auto", "raw", "standardize", "normal_scores", "whiten", "layout"),
+    *("chi_square", "indicators"),
+)
 METRICS = ("euclidean", "cosine")
 
 # Larger fits take seconds, and their progress is shown.

@@ -100,9 +100,11 @@ def _format_candidates(candidates):
     for candidate in shown:
         name, score = candidate["name"], candidate["score"]
         bar = "#" * round(_BAR_LENGTH * max(score, 0.0))
+        cohesion = candidate["cohesion"]
+        cohesion = "" if cohesion is None else f"{cohesion:.3f}"
         lines.append(
             f"{'>' if candidate['chosen'] else ' '} {name:<{width}}  {score:5.3f}  "
-            f"{candidate['balance']:7.3f}  {candidate['cohesion']:8.3f}  "
+            f"{candidate['balance']:7.3f}  {cohesion:>8}  "
             f"{bar if candidate['resolved'] else 'unresolved'}"
         )
     if len(shown) < len(candidates):

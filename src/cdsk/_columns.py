@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables with categories and missing cells -> a matrix of numbers and codes.
+
+A column holds numbers, or categories: text, truth values, or what the caller names. The
+matrix has the numbers, and for a category its number among those of the fit. A missing
+cell is NaN, and so is a category that the fit did not see. ``_coding.py`` gives codes
+and missing cells a place among the points.
+"""
+
+import numbers
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cdsk._coding import CODINGS, has_missing
+from cdsk._operators.base import Array
+from cdsk._utils import warn
+from cdsk._validation import (
+    COLUMN_HINTS,
+    MAX_LISTED,
+    check_names,
+    column_cells,
+    column_kind,
+    column_name,
+    is_frame,
+    is_missing,
+    is_number,
+)
+
+# A column of text names its rows if so many of its values are different, and so many
+# rows have one.
+_MIN_DIFFERENT, _MIN_NAMED_ROWS = 0.9, 20
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table hold.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns, or their numbers.
+    categories : tuple
+        The categories of every column in the order of their codes; None for numbers,
+        empty for a column that is left out.
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[Any, ...] | None, ...]
+
+    @classmethod
+    def find(cls, X: Any, categorical_features: Any) -> Self | None:
+        """Return what the columns of X hold; None if nothing but numbers in all."""
+        if not _has_columns(X):
+            return None
+        asked = _asked_columns(X, categorical_features)
+        if is_frame(X):
+            check_names(X, "X")
+        elif not asked:
+            return None
+        by_type = isinstance(categorical_features, str)
+        categories: list[tuple[Any, ...] | None] = []
+        for j in range(X.shape[1]):
+            known = None
+            if j in asked or (by_type and is_frame(X)):
+                known = _find_categories(X, j, j in asked)
+            categories.append(known)
+        if all(known is None for known in categories):
+            return None
+        if not any(known is None or known for known in categories):
+            raise ValueError(
+                "X must have a column of numbers, or of categories that rows share; "
+                "all its columns are left out."
+            )
+        names = [column_name(X, j).strip("'") for j in range(X.shape[1])]
+        return cls(tuple(names), tuple(categories))
+
+    @property
+    def kept(self) -> list[int]:
+        """Numbers of the columns that are not left out."""
+        return [j for j, known in enumerate(self.categories) if known != ()]
+
+    @property
+    def n_categories(self) -> tuple[int | None, ...]:
+        """Number of categories of every kept column, None for numbers."""
+        known = (self.categories[j] for j in self.kept)
+        return tuple(None if values is None else len(values) for values in known)
+
+    def encode(self, X: Any, unknown: Counter[str] | None = None) -> Array:
+        """Return numbers and codes of the kept columns, NaN for missing cells.
+
+        ``unknown`` counts the cells of categories that the fit did not see, by column.
+        """
+        matrix = np.empty((X.shape[0], len(self.kept)))
+        for place, j in enumerate(self.kept):
+            categories = self.categories[j]
+            if categories is None:
+                matrix[:, place] = column_numbers(X, j)
+            else:
+                cells = _cells(X, j)
+                seen = _count(cells, X, j)
+                codes = {category: code for code, category in enumerate(categories)}
+                matrix[:, place] = [codes.get(cell, np.nan) for cell in cells]
+                if unknown is not None:
+                    new = [c for c in seen if c not in codes and not is_missing(c)]
+                    unknown[self.names[j]] += sum(seen[c] for c in new)
+        return matrix
+
+
+def as_table(X: Any, categorical_features: Any) -> Any:
+    """Return X with columns: lists as an array, masked cells as NaN."""
+    is_told = not isinstance(categorical_features, str | type(None))
+    if is_told and not hasattr(X, "shape"):
+        X = np.array(X, dtype=object)
+    if np.ma.isMaskedArray(X):
+        dtype = object if X.dtype.kind in "OUS" else np.result_type(X, np.float32)
+        X = np.ma.filled(X.astype(dtype), np.nan)
+    return X
+
+
+def check_missing(X: Any, names: Sequence[str], params: Mapping[str, Any]) -> None:
+    """Refuse missing cells where the parameters do not allow them.
+
+    ``names`` are those of the columns, none if they have only numbers.
+    """
+    if params["missing"] == "auto" and str(params["metric"]) != "cosine":
+        return
+    cells = np.argwhere(np.isnan(X.toarray() if sparse.issparse(X) else X))
+    row, j = cells[0]
+    name = repr(str(names[j])) if len(names) else j
+    reason = 'missing="error"' if params["missing"] == "error" else 'metric="cosine"'
+    raise ValueError(
+        f"Input X contains NaN at row {row}, column {name} ({len(cells)} in all); "
+        f"{reason} needs complete rows. Fill the cells, or leave the rows out."
+    )
+
+
+def check_rows(X: Any, noise: float | None) -> NDArray[np.intp]:
+    """Return the rows without any value, and refuse them unless there may be noise."""
+    rows = np.empty(0, dtype=np.intp)
+    if not sparse.issparse(X) and has_missing(X):
+        rows = np.flatnonzero(np.isnan(X).all(axis=1))
+    if len(rows) and not noise:
+        listed = ", ".join(map(str, rows[:MAX_LISTED]))
+        more = ", ..." if len(rows) > MAX_LISTED else ""
+        raise ValueError(
+            f"X must have a value in every row; got none in row"
+            f"{'' if len(rows) == 1 else 's'} {listed}{more} ({len(rows)} in all, "
+            "counted from 0). Leave them out, or set `noise`, which labels them -1."
+        )
+    return rows
+
+
+def check_coding(representation: str, metric: str, columns: Columns | None) -> None:
+    """Check that the representation and the metric fit the columns."""
+    if columns is None:
+        if representation in CODINGS:
+            raise ValueError(
+                f"representation={representation!r} is for tables with columns of "
+                "categories; got numbers only. Use 'standardize'."
+            )
+    elif representation not in ("auto", *CODINGS) or metric == "cosine":
+        expected = "'auto', 'chi_square' or 'indicators' with metric='euclidean'"
+        raise ValueError(
+            f"representation={representation!r} with metric={metric!r} is for numbers; "
+            f"expected {expected}, as column "
+            f"{columns.names[_first_category(columns)]!r} of X holds categories."
+        )
+
+
+def _first_category(columns: Columns) -> int:
+    return next(j for j in columns.kept if columns.categories[j] is not None)
+
+
+def warn_unknown(unknown: Counter[str]) -> None:
+    """Warn about the categories that the fit did not see."""
+    columns = [f"{name!r} ({count:,})" for name, count in unknown.items() if count]
+    if columns:
+        more = ", ..." if len(columns) > MAX_LISTED else ""
+        warn(
+            f"X has {sum(unknown.values()):,} cells with categories that the fit did "
+            f"not see, in column{'' if len(columns) == 1 else 's'} "
+            f"{', '.join(columns[:MAX_LISTED])}{more}. They count as missing.",
+            UserWarning,
+        )
+
+
+def column_numbers(X: Any, j: int) -> NDArray[Any]:
+    """Return a column of numbers, NaN for missing cells."""
+    dtype = _dtype(X, j)
+    if getattr(dtype, "kind", "") in "biuf" and hasattr(X, "iloc"):
+        return np.asarray(X.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan))
+    if isinstance(X, np.ndarray) and dtype.kind in "biuf":
+        return np.asarray(X[:, j], dtype=np.float64)
+    values = np.empty(X.shape[0])
+    for i, cell in enumerate(_cells(X, j)):
+        if not is_number(cell):
+            raise ValueError(
+                f"X must hold numbers in column {column_name(X, j)}; got {cell!r} at "
+                f"row {i}. Name columns of categories in `categorical_features`."
+            )
+        values[i] = np.nan if is_missing(cell) else float(cell)
+    return values
+
+
+def _has_columns(X: Any) -> bool:
+    is_table = is_frame(X) or isinstance(X, np.ndarray)
+    return is_table and len(X.shape) == 2
+
+
+def _asked_columns(X: Any, features: Any) -> frozenset[int]:
+    """Return the numbers of the columns that the caller says are categories."""
+    if features is None or (isinstance(features, str) and features == "from_dtype"):
+        return frozenset()
+    d, values = X.shape[1], np.asarray(features)
+    expected = (
+        "categorical_features must be 'from_dtype', None, or names, numbers or a mask "
+        f"of the {d} columns of X"
+    )
+    if values.ndim != 1 or isinstance(features, str):
+        raise ValueError(f"{expected}; got {features!r}.")
+    if values.dtype.kind == "b":
+        if len(values) != d:
+            raise ValueError(f"{expected}; got a mask of {len(values)}.")
+        return frozenset(np.flatnonzero(values).tolist())
+    names = list(X.columns) if is_frame(X) else []
+    found = []
+    for value in values.tolist():
+        if value in names:
+            found.append(names.index(value))
+        elif isinstance(value, int) and -d <= value < d:
+            found.append(value % d)
+        else:
+            raise ValueError(f"{expected}; got {value!r}.")
+    return frozenset(found)
+
+
+def _dtype(X: Any, j: int) -> Any:
+    return list(X.dtypes)[j] if is_frame(X) else X.dtype
+
+
+def _cells(X: Any, j: int) -> Sequence[Any]:
+    cells: Sequence[Any] = column_cells(X, j) if is_frame(X) else X[:, j].tolist()
+    return cells
+
+
+def _count(cells: Sequence[Any], X: Any, j: int) -> Counter[Any]:
+    """Return how often each value occurs; refuse lists and the like."""
+    try:
+        return Counter(cells)
+    except TypeError:
+        row = next(i for i, cell in enumerate(cells) if cell.__hash__ is None)
+        raise ValueError(
+            f"X must hold one value per cell; got {cells[row]!r} in column "
+            f"{column_name(X, j)} at row {row}. {COLUMN_HINTS['no numbers']}"
+        ) from None
+
+
+def _find_categories(X: Any, j: int, is_asked: bool) -> tuple[Any, ...] | None:
+    """Return the categories of a column in order, None if it holds numbers.
+
+    There are none if the column is left out.
+    """
+    dtype, name = _dtype(X, j), column_name(X, j)
+    kind = column_kind(dtype)
+    has_truth = str(dtype).lower().startswith("bool")
+    if kind == "numbers" and not (is_asked or (has_truth and is_frame(X))):
+        return None
+    cells = _cells(X, j)
+    counts = _count(cells, X, j)
+    present = [cell for cell in counts if not is_missing(cell)]
+    is_truth = any(isinstance(cell, bool) for cell in present)
+    if kind in ("objects", "text") and not is_asked and not is_truth:
+        if present and all(map(is_number, present)):
+            return None
+    if present and kind in ("times", "no numbers"):
+        _refuse(cells[0], 0, name, kind)
+    if kind != "categories":
+        _check_one_type(cells, present, name)
+    if kind in ("objects", "text") and present and all(map(_is_number_text, present)):
+        warn(
+            f"Column {name} of X holds numbers as text ({present[0]!r}), which count "
+            "as categories. Convert them to numbers if they are measured.",
+            UserWarning,
+        )
+    n_present = sum(counts[cell] for cell in present)
+    if not present:
+        warn(f"Column {name} of X has no values and is left out.", UserWarning)
+    elif n_present >= _MIN_NAMED_ROWS and len(present) > _MIN_DIFFERENT * n_present:
+        warn(
+            f"Column {name} of X has {len(present):,} different values in "
+            f"{n_present:,} rows. It names rows instead of grouping them, and is left "
+            "out.",
+            UserWarning,
+        )
+        return ()
+    try:
+        return tuple(sorted(present))
+    except TypeError:  # no order among them
+        return tuple(sorted(present, key=str))
+
+
+def _check_one_type(cells: Sequence[Any], present: list[Any], name: str) -> None:
+    """Refuse a column of text and numbers, or of other things."""
+    first: dict[bool, Any] = {}
+    for cell in present:
+        if not isinstance(cell, str | bool | numbers.Real | np.generic):
+            kind = "times" if hasattr(cell, "year") else "no numbers"
+            _refuse(cell, cells.index(cell), name, kind)
+        first.setdefault(isinstance(cell, str), cell)
+    if len(first) == 2:
+        text, other = first[True], first[False]
+        raise ValueError(
+            f"X must hold one type of values in column {name}; got {text!r} at row "
+            f"{cells.index(text)} and {other!r} at row {cells.index(other)}. Make all "
+            "of them text, or numbers."
+        )
+
+
+def _is_number_text(cell: Any) -> bool:
+    try:
+        return isinstance(cell, str) and float(cell) == float(cell)
+    except ValueError:
+        return False
+
+
+def _refuse(cell: Any, row: int, name: str, kind: str) -> None:
+    raise ValueError(
+        f"X must hold numbers or categories; got {kind} in column {name} ({cell!r} at "
+        f"row {row}). {COLUMN_HINTS[kind]}"
+    )
