@@ -34,6 +34,7 @@ LAYERS = [
     "_filling",
     "_coding",
     "_columns",
+    "_missing",
     "_preprocessing",
     "_initialization",
     "_candidates",

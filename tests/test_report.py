@@ -697,18 +697,23 @@ def test_every_key_is_documented(model):
     with_all = CDSK("auto", lam="auto", noise=0.05, random_state=0).fit(blobs())
     block = BlockCDSK(3, random_state=0).fit(blobs())
     low = CDSK(3, approximation="lowrank", bandwidth=1.5, random_state=0).fit(blobs())
+    frame = pd.DataFrame({"number": [0.0, 1.0, None] * 30, "city": ["a", "b"] * 45})
+    table = CDSK(2, random_state=0).fit(frame)
+
+    by_column = ("count", "association", "categories")
 
     def keys(summary):
         if isinstance(summary, dict):
             for name, value in summary.items():
                 yield name
-                if not name.startswith("representation_s"):  # keys are representations
+                # the keys of some are representations or columns
+                if not name.startswith("representation_s") and name not in by_column:
                     yield from keys(value)
         elif isinstance(summary, list):
             for value in summary:
                 yield from keys(value)
 
-    for fitted in (model, with_all, block, low):
+    for fitted in (model, with_all, block, low, table):
         X = None if fitted is block else np.zeros((len(fitted.labels_), 1))
         report = fitted.report() if X is None else fitted.report(X)
         for name in set(keys(report.to_dict())):

@@ -36,6 +36,7 @@ from cdsk._columns import (
     warn_unknown,
 )
 from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
+from cdsk._missing import MissingCells
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel
 from cdsk._operators.low_rank import Approximation
@@ -295,6 +296,9 @@ class CDSK(
         with, and ``transform`` for new points.
     columns_ : Columns or None
         Names of the columns and the categories of each; None if X has only numbers.
+    missing_ : MissingCells or None
+        Missing cells of each column and their association with the clusters; None if X
+        is complete.
     lambda_choice_ : LambdaChoice or None
         How lam was selected, if it was "auto".
     params_ : dict
@@ -421,7 +425,19 @@ class CDSK(
                 winner = refine(fitted, context)
                 result = finish(fitted, winner, X, context)
             self._store(result)
+            self.missing_ = None
+            if self.params_["kernel"] not in PRECOMPUTED_KERNELS:
+                names = self._column_names()
+                self.missing_ = MissingCells.find(X, names, self.labels_)
+            if self.missing_ is not None:
+                self.missing_.warn()
         return self
+
+    def _column_names(self) -> list[str]:
+        """Return the names of the columns that are used, none if they have none."""
+        if self.columns_ is not None:
+            return [self.columns_.names[j] for j in self.columns_.kept]
+        return [str(name) for name in getattr(self, "feature_names_in_", ())]
 
     def _store(self, result: FitResult) -> None:
         """Copy the result of a fit to the attributes."""
@@ -716,10 +732,7 @@ class CDSK(
             )
         X = canonical_csr(X) if sparse.issparse(X) else X
         if has_missing(X):
-            names = getattr(self, "feature_names_in_", ())
-            if self.columns_ is not None:
-                names = [self.columns_.names[j] for j in self.columns_.kept]
-            check_missing(X, names, params)
+            check_missing(X, self._column_names(), params)
         return normalize_rows(X) if str(params["metric"]) == "cosine" else X
 
     @property
@@ -994,6 +1007,6 @@ def make_context(model: CDSK) -> FitContext:
 def make_fitted(result: FitResult, n_features: int, **params: Any) -> CDSK:
     """Return the fitted model of a result whose stages were called elsewhere."""
     model = CDSK(**params)
-    model.n_features_in_, model.columns_ = n_features, None
+    model.n_features_in_, model.columns_, model.missing_ = n_features, None, None
     model._store(result)
     return model

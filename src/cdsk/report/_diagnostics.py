@@ -75,6 +75,12 @@ def _check_clusters(model):
         )
 
 
+def _check_missing(model):
+    text = None if model.missing_ is None else model.missing_.explain()
+    if text is not None:
+        yield text
+
+
 def _check_margins(model):
     sample_weight = model.sample_weight_
     n, n_negative = sample_weight.sum(), sample_weight[model.margins_ < 0].sum()
@@ -117,6 +123,7 @@ def _check_convergence(model):
 _CHECKS = (
     _check_features,
     _check_clusters,
+    _check_missing,
     _check_margins,
     _check_candidates,
     _check_convergence,

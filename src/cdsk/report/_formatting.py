@@ -4,7 +4,7 @@
 import math
 import unicodedata
 
-_MAX_LISTED_CLUSTERS = 8
+_MAX_LISTED = 8
 
 
 def format_count(value):
@@ -31,9 +31,15 @@ def format_range(low, high):
 
 def format_clusters(clusters):
     """Return "Cluster 3" or "Clusters 0, 1, ...", at most eight of them."""
-    listed = [str(y) for y in clusters[:_MAX_LISTED_CLUSTERS]]
-    listed += ["..."] * (len(clusters) > _MAX_LISTED_CLUSTERS)
+    listed = [str(y) for y in clusters[:_MAX_LISTED]]
+    listed += ["..."] * (len(clusters) > _MAX_LISTED)
     return f"Cluster{'' if len(clusters) == 1 else 's'} {', '.join(listed)}"
+
+
+def format_names(names):
+    """Return names separated by commas, at most eight of them."""
+    more = [f"... ({len(names)})"] * (len(names) > _MAX_LISTED)
+    return ", ".join([*names[:_MAX_LISTED], *more])
 
 
 def format_representation(name):
@@ -43,7 +49,12 @@ def format_representation(name):
         return f"whitened to {pluralize(int(n_components), 'component')}"
     if name == "layout":
         return f"layout in {pluralize(int(n_components), 'dimension')}"
-    texts = {"standardize": "standardized", "normal_scores": "normal scores"}
+    texts = {
+        "standardize": "standardized",
+        "normal_scores": "normal scores",
+        "chi_square": "chi-square coding",
+        "indicators": "indicator coding",
+    }
     return texts.get(name, name)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from cdsk._rules import Rules
 from cdsk.report._formatting import (
     format_count,
+    format_names,
     format_pair,
     format_range,
     format_representation,
@@ -51,6 +52,11 @@ def describe_data(summary):
     features = pluralize(data["n_features"], "feature")
     representation = format_representation(data["representation"])
     sentences = [f"{points}, {features} ({representation})"]
+    if data["columns"] is not None and data["n_used"] < data["n_rows"]:
+        sentences.append(
+            f"Fitted to {data['n_used']} of {data['n_rows']} rows: others have weight 0"
+        )
+    sentences += _describe_columns(data) + _describe_missing(data)
     for name, quantity in REPRESENTATION_VALUES.items():
         values = (
             f"{format_representation(view)} {value:.3f}".replace(" ", NO_BREAK_SPACE)
@@ -60,6 +66,34 @@ def describe_data(summary):
         if data[name]:
             sentences.append(f"{quantity}: {', '.join(values)}")
     return sentences
+
+
+def _describe_columns(data):
+    """Return what the columns of a table with categories were taken for."""
+    columns = data["columns"]
+    if columns is None:
+        return []
+    categories = [f"{name} ({n})" for name, n in columns["categories"].items()]
+    held = {
+        "Numbers": columns["numbers"],
+        "categories": categories,
+        "left out": columns["left_out"],
+    }
+    parts = [f"{kind}: {format_names(names)}" for kind, names in held.items() if names]
+    return ["; ".join(parts)]
+
+
+def _describe_missing(data):
+    missing = data["missing"]
+    if missing is None:
+        return []
+    counts = sorted(missing["count"].items(), key=lambda item: -item[1])
+    counts = [f"{name} ({n})" for name, n in counts if n]
+    n_cells = data["n_rows"] * len(missing["count"])
+    return [
+        f"{missing['n_cells']} of {n_cells} cells are missing "
+        f"({missing['n_cells'] / n_cells:.1%}), in {format_names(counts)}"
+    ]
 
 
 def describe_kernel(summary):

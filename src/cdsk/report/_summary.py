@@ -111,13 +111,40 @@ def _summarize_data(model):
     return {
         "n_points": _to_number(sample_weight.sum()),
         "n_rows": len(sample_weight),
+        "n_used": int(np.count_nonzero(sample_weight)),
         "n_distinct": int(model.n_distinct_),
         "n_features": None if is_precomputed else int(model.n_features_in_),
         "input_type": kernel if is_precomputed else "points",
         "is_weighted": not np.isin(sample_weight, (0, 1)).all().item(),
+        "columns": _summarize_columns(model.columns_),
+        "missing": _summarize_missing(model.missing_),
         "representation": representation.view,
         "representation_scores": {name: _to_finite(score) for name, score in scores},
         "representation_support": {name: _to_finite(value) for name, value in support},
+    }
+
+
+def _summarize_columns(columns):
+    """Return what the columns of a table with categories hold."""
+    if columns is None:
+        return None
+    held = list(zip(columns.names, columns.categories, strict=True))
+    return {
+        "numbers": [name for name, known in held if known is None],
+        "categories": {name: len(known) for name, known in held if known},
+        "left_out": [name for name, known in held if known == ()],
+    }
+
+
+def _summarize_missing(missing):
+    if missing is None:
+        return None
+    return {
+        "n_cells": int(missing.count.sum()),
+        "count": dict(zip(missing.names, missing.count.tolist(), strict=True)),
+        "association": dict(
+            zip(missing.names, missing.association.tolist(), strict=True)
+        ),
     }
 
 
