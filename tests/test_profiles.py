@@ -359,7 +359,7 @@ def test_words():
     )
     assert lines[1] == (
         "cluster 0, 60 rows: color = blue (100%, elsewhere 2%), "
-        "height missing (0%, elsewhere 98%)"
+        "height rarely missing (0%, elsewhere 98%)"
     )
     assert lines[2] == (
         "cluster 1, 60 rows: height missing (100%, elsewhere 0%), "

@@ -256,12 +256,18 @@ def describe_rules(rules: Rules) -> list[str]:
     return sentences
 
 
-def name_line(feature):
-    """Return what a line of a profile compares: "age", "color = red", "age missing"."""
+def name_line(feature, is_rare=False):
+    """Return what a line of a profile compares: "age", "color = red", "age missing".
+
+    Of a rare category or missing cell: "color rarely red", "age rarely missing".
+    """
     name = shorten_name(feature["feature"])
     if feature["kind"] == "category":
-        return f"{name} = {shorten_name(feature['category'], 30)}"
-    return f"{name} missing" if feature["kind"] == "missing" else name
+        sign = "rarely" if is_rare else "="
+        return f"{name} {sign} {shorten_name(feature['category'], 30)}"
+    if feature["kind"] == "missing":
+        return f"{name} rarely missing" if is_rare else f"{name} missing"
+    return name
 
 
 def format_values(feature):
@@ -274,10 +280,11 @@ def format_values(feature):
 
 def _describe_feature(feature):
     value, elsewhere = format_values(feature)
-    direction = ""
-    if feature["kind"] == "number":
-        direction = " high" if feature["effect"] > 0 else " low"
-    return f"{name_line(feature)}{direction} ({value}, elsewhere {elsewhere})"
+    is_number, is_more = feature["kind"] == "number", feature["effect"] > 0
+    line = name_line(feature, is_rare=not (is_number or is_more))
+    if is_number:
+        line += " high" if is_more else " low"
+    return f"{line} ({value}, elsewhere {elsewhere})"
 
 
 def describe_margins(summary):
