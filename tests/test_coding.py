@@ -128,3 +128,19 @@ def test_fill_means():
     assert has_missing(X)
     assert not has_missing(np.array([[1e308, 1e308, -1e308]]))
     np.testing.assert_array_equal(fill_means(X, np.array([7.0, 8.0])), [[1, 8], [7, 4]])
+
+
+@pytest.mark.parametrize("name", CODINGS)
+def test_the_rarest_of_many_categories_count_as_missing(name, monkeypatch):
+    monkeypatch.setattr("cdsk._coding.MAX_CATEGORIES", 3)
+    x = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [9, 2, 5, 7, 1])[:, np.newaxis]
+    missing = np.where(np.isin(x, [1, 4]), np.nan, x)
+    rare = Coding.fit(x, name, (5,)).transform(x)
+    np.testing.assert_allclose(rare, Coding.fit(missing, name, (5,)).transform(missing))
+    assert rare.shape == (24, 3)
+    assert (rare[np.isnan(missing[:, 0])] == 0).all()
+
+
+def test_a_category_that_a_sample_lacks_counts_as_missing():
+    coding = Coding.fit(np.array([[0.0], [2.0], [2.0]]), "indicators", (3,))
+    assert (coding.transform(np.array([[1.0], [np.nan]])) == 0).all()

@@ -666,7 +666,7 @@ class CDSK(
         if not in_chunks:
             X = self._check_data(X, reset=False, unknown=unknown)
         result: NDArray[Any] = np.empty(0)
-        for rows in iter_row_chunks(X):
+        for rows in iter_row_chunks(X, self.representation_.width):
             with one_thread_if_forked(), offset_row_numbers(rows):
                 part = getattr(X, "iloc", X)[rows]
                 if in_chunks:

@@ -29,6 +29,9 @@ from cdsk._utils import check_memory
 
 CODINGS = ("chi_square", "indicators")
 
+# Categories of a column that are told apart.
+MAX_CATEGORIES = 255
+
 
 @dataclass(frozen=True)
 class Coding:
@@ -41,7 +44,8 @@ class Coding:
     mean, scale : ndarray of shape (n_columns,)
         Those of the numbers; the scale of a column that does not vary is infinite.
     shares : tuple
-        Shares of the categories of every column; None for numbers.
+        Shares of the categories of every column; None for numbers. Of more than 255 the
+        rarest have none and count as missing.
     filling : Filling or None
         Rows from which missing cells of numbers are filled.
     """
@@ -71,7 +75,9 @@ class Coding:
             x, w = x[is_known].astype(np.float64), weights[is_known]
             share = None
             if m is not None:
-                share = np.bincount(x.astype(np.intp), w, minlength=m) / w.sum()
+                weight = np.bincount(x.astype(np.intp), w, minlength=m)
+                weight[np.argsort(-weight, kind="stable")[MAX_CATEGORIES:]] = 0.0
+                share = weight / weight.sum()
             elif len(x):
                 mean[j] = np.average(x, weights=w)
                 spread = np.sqrt(np.average((x - mean[j]) ** 2, weights=w))
@@ -81,6 +87,11 @@ class Coding:
         if name != "fill" or sparse.issparse(X):
             return coding
         return replace(coding, filling=Filling.fit(coding._coordinates(X)))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of coordinates of every column."""
+        return [1 if p is None else int(np.count_nonzero(p)) for p in self.shares]
 
     def transform(self, X: Any, n_threads: int = 1) -> Any:
         """Return the coordinates of encoded rows, without missing cells."""
@@ -97,7 +108,7 @@ class Coding:
 
     def _coordinates(self, X: Any) -> Array:
         """Return the coordinates of encoded rows, NaN for missing cells."""
-        size = [1 if p is None else int(np.count_nonzero(p)) for p in self.shares]
+        size = self.sizes
         check_memory(8 * len(X) * sum(size), "Coded categories", "Use fewer rows.")
         coded, start = np.zeros((len(X), sum(size))), 0
         for j, p in enumerate(self.shares):
@@ -108,8 +119,9 @@ class Coding:
             elif size[j] > 1:
                 kept = np.flatnonzero(p)
                 s = p[kept] if self.name == "chi_square" else np.sum(p * (1.0 - p))
+                is_kept = np.append(p > 0, False)[np.nan_to_num(x, nan=-1).astype(int)]
                 coded[:, columns] = (x[:, np.newaxis] == kept) - p[kept]
-                coded[np.isnan(x), columns] = np.nan
+                coded[~is_kept, columns] = np.nan
                 coded[:, columns] /= np.sqrt(s)
         return coded
 

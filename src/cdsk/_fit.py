@@ -131,7 +131,7 @@ def _assign_zero_weight_rows(
     """Return points to which every row of weight 0 is assigned by proximity."""
     X, index = X[points.zero_weight_rows], NeighborIndex(points.X)
     nearest, distances = np.empty(X.shape[0], np.int32), np.empty(X.shape[0])
-    for part in iter_row_chunks(X):
+    for part in iter_row_chunks(X, representation.width):
         rows = representation.transform_validated(X[part], n_threads)
         found = index.kneighbors(rows, 1, n_threads=n_threads)
         distances[part], nearest[part] = found[0][:, 0], found[1][:, 0]
@@ -798,7 +798,7 @@ def _label_zero_weight_rows(
     zero_weight_rows = predictor.points.zero_weight_rows
     X = X[zero_weight_rows]
     eigenvalues = result.winner.alternation.embedding.eigenvalues
-    for part in iter_row_chunks(X):
+    for part in iter_row_chunks(X, representation.width):
         rows = zero_weight_rows[part]
         new = representation.transform_validated(X[part], n_threads)
         log_votes[rows] = votes = predictor.votes.log_votes(new, n_threads)

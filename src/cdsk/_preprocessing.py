@@ -317,6 +317,11 @@ class Representation:
         m = self.n_components
         return self.name if m is None else f"{self.name} {m}"
 
+    @property
+    def width(self) -> int:
+        """Number of coordinates of a row before the view."""
+        return 0 if self.coding is None else sum(self.coding.sizes)
+
     @classmethod
     def fit(
         cls,

@@ -475,10 +475,14 @@ def supports_row_slicing(X: Any) -> bool:
     return (isinstance(X, np.ndarray) or hasattr(X, "iloc")) and X.ndim == 2
 
 
-def iter_row_chunks(X: Any) -> Iterator[slice]:
-    """Return slices of the rows of X that are small enough to copy; at least one."""
+def iter_row_chunks(X: Any, width: int = 0) -> Iterator[slice]:
+    """Return slices of the rows of X that are small enough to copy; at least one.
+
+    ``width`` is the number of coordinates that a row is going to have.
+    """
     n, d = X.shape
     per_row = d if not sparse.issparse(X) else -(-X.nnz // max(n, 1))
+    per_row = max(per_row, width)
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(per_row, 1)))
     chunks: Iterator[slice] = utils.gen_batches(max(n, 1), step)
     return chunks
