@@ -6,8 +6,10 @@ would be noticed only when a study is next run.
 
 import importlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -352,3 +354,80 @@ def test_published(folder, monkeypatch, capsys):
         study.read_published(folder / study.SOURCE, "fm")
     with pytest.raises(SystemExit, match="contains no set of"):
         run(monkeypatch, "published", folder / "out", folder)
+
+
+def test_tables(tmp_path, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.tables")
+    X, y = three_clusters(2)
+    table = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "code": y, "class": y})
+    table.loc[::7, "code"] = None
+    for name in ("few", "left out"):
+        table.to_csv(tmp_path / f"{name}.csv.gz", index=False)
+    kinds = {"x": "number", "y": "number", "code": "category"}
+    lines = [f"{n},{c},{k}" for n in ("few", "left out") for c, k in kinds.items()]
+    (tmp_path / "columns.csv").write_text("\n".join(lines))
+    run(monkeypatch, "tables", tmp_path, "--without", "left out")
+    voters, fits = capsys.readouterr().out.split("\n\n")
+    assert voters.startswith("| 1 tables |")
+    assert voters.count("| 1.000 / 1.000 ") == 4 * len(study.VOTERS)
+    assert fits.count("| 1.000 / 1.000 |") == 3 + len(study.GAINS) + 4
+    (_, frame, labels), _ = study.load(tmp_path, 50)
+    assert len(frame) == len(labels) == 50
+    kept = np.random.RandomState(0).permutation(60)[:50]
+    np.testing.assert_array_equal(frame["code"].isna(), kept % 7 == 0)
+
+
+def test_gains_select_the_coding(monkeypatch):
+    study = importlib.import_module("benchmarks.studies.tables")
+    first, other = study.CODINGS
+
+    class Model:
+        def __init__(self, n_clusters, representation, **parameters):
+            self.labels_ = representation
+            self.representation_ = SimpleNamespace(scores={first: 1.0, other: 1.6})
+
+        def fit(self, frame):
+            return self
+
+    monkeypatch.setattr(study, "CDSK", Model)
+    found = study.by_gain(None, 2)
+    assert [found[f"selected, gain {gain:g}"] for gain in (1.0, 1.2, 1.5)] == 3 * [
+        other
+    ]
+    assert found["selected, gain 2"] == first
+    assert found["default"] == "auto"
+
+
+def test_missing(folder, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.missing")
+    X, y = three_clusters(4)
+    np.savez(folder / "t_few.npz", X=X, y=y)
+    np.savez(folder / "t_wide.npz", X=np.tile(X, 20), y=y)
+    names = [name for name, *_ in study.load(folder, 60)]
+    assert names[:4] == ["t_few", "iris", "wine", "breast_cancer"]
+    assert len(names) == 4 + 2 * 5
+    few = [("few", X, y)]
+    monkeypatch.setattr(study, "load", lambda folder, cap: few)
+    run(monkeypatch, "missing", folder, "--repeats", 1)
+    head, _, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("| 1 sets | 10% at random | 10% by another feature | 30%")
+    assert len(lines) == len(study.IMPUTERS)
+    assert lines[-1].startswith("| CDSK | 1.000 / 1.000 | 1.000 / 1.000 |")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_removed_cells(place):
+    study = importlib.import_module("benchmarks.studies.missing")
+    rng = np.random.RandomState(0)
+    X, mechanism = rng.normal(size=(4000, 5)), study.MECHANISMS[place]
+    holed = study.remove(X, 0.3, mechanism, rng)
+    is_missing = np.isnan(holed)
+    np.testing.assert_allclose(is_missing.mean(axis=0), 0.3, atol=0.03)
+    np.testing.assert_array_equal(holed[~is_missing], X[~is_missing])
+    assert not is_missing.all(axis=1).any()
+    # how much larger the feature before is where a cell is missing
+    before = np.roll(X, 1, axis=1)
+    gap = before[is_missing].mean() - before[~is_missing].mean()
+    assert (gap > 0.5) == bool(place)
+    assert (abs(gap) < 0.1) == (not place)
+    assert not np.isnan(study.remove(X[:, :1], 1.0, study.MECHANISMS[0], rng)).any()

@@ -70,21 +70,36 @@ def add_wide(X, context, **options):
     return candidates
 
 
-def record(X, n_clusters):
-    """Fit X; return the arguments of its selection and the points of the rows."""
+def record(X, n_clusters, add=add_wide, **parameters):
+    """Fit X; return the arguments of its selection and the points of the rows.
+
+    ``add(X, context, **options)`` makes the candidates of the fit.
+    """
     seen = {}
 
     def select(names, partitions, *args, **options):
         seen.update(names=names, partitions=partitions, args=args, options=options)
         return select_partition(names, partitions, *args, **options)
 
-    _fit.select_partition, _fit.make_candidates = select, add_wide
+    _fit.select_partition, _fit.make_candidates = select, add
     try:
-        model = CDSK(n_clusters, random_state=0, n_threads=1).fit(X)
+        model = CDSK(n_clusters, random_state=0, n_threads=1, **parameters).fit(X)
     finally:
         _fit.select_partition = select_partition
         _fit.make_candidates = make_candidates
     return seen, model._predictor.points.inverse
+
+
+def select_among(kept, seen, n_args=None):
+    """Return the partition that some of those of a fit select.
+
+    ``n_args=1`` leaves out the neighbor graph, and so the cohesion.
+    """
+    names, partitions = ([seen[k][i] for i in kept] for k in ("names", "partitions"))
+    resolved = [seen["options"]["resolved"][i] for i in kept]
+    options = seen["options"] | {"resolved": resolved}
+    choice = select_partition(names, partitions, *seen["args"][:n_args], **options)
+    return partitions[choice.chosen]
 
 
 def winners(X, n_clusters):
@@ -97,12 +112,7 @@ def winners(X, n_clusters):
         kept = [
             i for i, name in enumerate(seen["names"]) if name in names and votes(name)
         ]
-        partitions = [seen["partitions"][i] for i in kept]
-        resolved = [seen["options"]["resolved"][i] for i in kept]
-        options = seen["options"] | {"resolved": resolved}
-        names = [seen["names"][i] for i in kept]
-        choice = select_partition(names, partitions, *seen["args"], **options)
-        labels[group] = partitions[choice.chosen][inverse]
+        labels[group] = select_among(kept, seen)[inverse]
     return labels
 
 
