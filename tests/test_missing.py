@@ -78,3 +78,12 @@ def test_report_of_a_table(survey):
     data = report.to_dict()["data"]
     assert data["missing"]["count"] == {"age": 0, "income": 7, "city": 0}
     json.dumps(data)
+
+
+def test_map_of_a_table():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from cdsk import plot
+
+    frame = pd.DataFrame({"age": RNG.normal(size=60), "sex": ["f", "m"] * 30})
+    ax = plot.map(CDSK(2, random_state=0).fit(frame), frame)
+    assert sum(len(points.get_offsets()) for points in ax.collections) == 60

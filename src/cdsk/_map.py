@@ -22,7 +22,7 @@ from cdsk._utils import (
     limit_blas_threads,
     one_thread_if_forked,
 )
-from cdsk._validation import check_integer, check_points, check_random_state
+from cdsk._validation import check_integer, check_points, check_random_state, is_frame
 
 
 @explain_memory_error("computing the map")
@@ -68,7 +68,9 @@ def neighbor_graph(
     k None: the graph of the selected kernel, if it has one.
     """
     predictor, n_rows = model._predictor, len(model.labels_)
-    X = X if X is None else check_points(X, accept_sparse="csr")
+    # a model keeps its points, but no kernel matrix
+    if X is not None and (predictor.index is None or not is_frame(X)):
+        X = check_points(X, accept_sparse="csr", ensure_all_finite=False)
     if X is not None and X.shape[0] != n_rows:
         raise ValueError(
             f"X must have a row for each of the {n_rows} training points; got "
