@@ -86,8 +86,13 @@ class Columns:
         return [j for j, known in enumerate(self.categories) if known != ()]
 
     @property
-    def n_categories(self) -> tuple[int | None, ...]:
-        """Number of categories of every kept column, None for numbers."""
+    def n_categories(self) -> tuple[int | None, ...] | None:
+        """Number of categories of every kept column, None for numbers.
+
+        None if all of them hold numbers.
+        """
+        if not any(self.categories):
+            return None
         known = (self.categories[j] for j in self.kept)
         return tuple(None if values is None else len(values) for values in known)
 
@@ -158,7 +163,7 @@ def check_rows(X: Any, noise: float | None) -> NDArray[np.intp]:
 
 def check_coding(representation: str, metric: str, columns: Columns | None) -> None:
     """Check that the representation and the metric fit the columns."""
-    if columns is None:
+    if columns is None or columns.n_categories is None:
         if representation in CODINGS:
             raise ValueError(
                 f"representation={representation!r} is for tables with columns of "
@@ -282,7 +287,8 @@ def _find_categories(X: Any, j: int, is_asked: bool) -> tuple[Any, ...] | None:
         _refuse(cells[0], 0, name, kind)
     if kind != "categories":
         _check_one_type(cells, present, name)
-    if kind in ("objects", "text") and present and all(map(_is_number_text, present)):
+    is_text = kind in ("objects", "text") and not is_asked
+    if is_text and present and all(map(_is_number_text, present)):
         warn(
             f"Column {name} of X holds numbers as text ({present[0]!r}), which count "
             "as categories. Convert them to numbers if they are measured.",
