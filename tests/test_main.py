@@ -327,6 +327,12 @@ def test_names_of_rows_change_nothing_else(cdsk, frame, tmp_path):
     assert "2 features (price, area); 2 missing cells in 1 column\n" in alone[2]
 
 
+def test_a_column_without_a_name_is_shown_by_its_number(cdsk, frame, tmp_path):
+    frame[["area", "city"]].to_csv(tmp_path / "t.csv")  # with the index of pandas
+    err = cdsk("cluster", tmp_path / "t.csv", "-k", 2)[2]
+    assert "cdsk: numbers: 1, area; categories: city (3)\n" in err
+
+
 def test_codes_are_categories_if_asked_for(cdsk, frame, tmp_path):
     codes = frame["city"].map({"Rome": 300, "Oslo": 20, "Bern": 1})
     frame = frame[["price", "area", "city"]]

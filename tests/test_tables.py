@@ -323,7 +323,9 @@ def test_tables_without_names_count_columns_from_1(table):
 
 
 def test_columns_of_numbers_and_texts_are_categories(table):
-    warning = r"Column b holds 2 texts \('x' in row 3\) and 2 numbers\. All of them are read"
+    warning = (
+        r"Column b holds 2 texts \('x' in row 3\) and 2 numbers\. All of them are read"
+    )
     with pytest.warns(UserWarning, match=warning):
         X, _, _ = table("a,b\n1,1.0\n2,x\n3,01\n4,y\n5,\n")
     assert cells(X)[1] == ["1", "x", "1", "y", None]

@@ -306,7 +306,9 @@ def _print_summary(model, X, names, seconds):
 
 def _describe_columns(columns, X):
     """Return what the columns of a table were taken for."""
-    known = list(zip(columns.names, columns.categories, strict=True))
+    # a column without a name has its number
+    names = [name or str(j) for j, name in enumerate(columns.names, start=1)]
+    known = list(zip(names, columns.categories, strict=True))
     numbers = [name for name, categories in known if categories is None]
     grouped = [f"{name} ({len(found)})" for name, found in known if found]
     left_out = [name for name, found in known if found == ()]

@@ -440,9 +440,10 @@ def _check_dialect(head, text_format):
         dialect = text_format.delimiter, text_format.decimal
         hint = _suggest_dialect([cells for _, cells in head], dialect)
         if hint:
+            line, cells = head[min(1, len(head) - 1)]  # the first may be names
             raise TableError(
-                f"row {head[-1][0]}: expected cells separated by "
-                f"{text_format.delimiter!r}; got {reprlib.repr(head[-1][1])}.{hint}"
+                f"row {line}: expected cells separated by {text_format.delimiter!r}; "
+                f"got {reprlib.repr(cells)}.{hint}"
             )
 
 
