@@ -33,6 +33,7 @@ LAYERS = [
     "_qp",
     "_filling",
     "_coding",
+    "_table",
     "_columns",
     "_missing",
     "_preprocessing",

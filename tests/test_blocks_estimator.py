@@ -289,6 +289,7 @@ def test_data_that_change_between_passes(blobs, change):
 
 def test_invalid_data(blobs, fitted):
     X = blobs[0].copy()
+    fitted = clone(fitted).set_params(missing="error").fit(X)
     before = fitted.__dict__.copy()
     X[434, 1] = np.nan
     for n_threads in (1, 2):

@@ -5,16 +5,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cdsk.blocks._sources import as_source
+from cdsk.blocks._sources import Features, as_source
 
 pd = pytest.importorskip("pandas")
 
+COMPLETE = {"allow_missing": False}
 
-def read_rows(source, max_rows=7, n_features=3):
-    """Return all rows, read in consecutive parts."""
+
+def read_rows(source, max_rows=7, n_features=3, **options):
+    """Return all rows, read in consecutive parts; options as of ``Features``."""
     parts, first_row = [], 0
+    features = Features(n_features, **options)
     for part in source.iter_parts(max_rows):
-        rows = part.validate(n_features)
+        rows = part.validate(features)
         assert part.first_row == first_row
         assert 0 < len(rows) <= max_rows
         first_row += len(rows)
@@ -152,7 +155,7 @@ def test_parquet_columns_that_are_not_numeric(X, tmp_path):
         (lambda frame: frame.assign(e=1.0), r"b, c; .*1\.parquet also has e"),
         (
             lambda frame: frame.assign(b="x"),
-            r"got .*string in column 'b' of .*1\.parque",
+            r"one type in column 'b'; got .*string of .*1\.parquet and double before",
         ),
     ],
     ids=["fewer", "more", "text"],
@@ -172,7 +175,7 @@ def test_error_names_the_parquet_column(X, tmp_path):
     frame.loc[7, "b"] = np.nan
     frame.to_parquet(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="contains NaN at row 7, column 'b'"):
-        read_rows(as_source(tmp_path / "x.parquet"))
+        read_rows(as_source(tmp_path / "x.parquet"), allow_missing=False)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +246,7 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
 def test_dtypes(X):
     for dtype, expected in ((np.float32, np.float32), (np.uint8, np.float64)):
         (part,) = as_source(np.ones((2, 3), dtype)).iter_parts()
-        assert part.validate(3).dtype == expected
+        assert part.validate(Features(3)).dtype == expected
 
 
 TOO_LARGE = r"magnitude 5\.8e\+149 at most.*; got"
@@ -264,12 +267,12 @@ def test_location_of_nonfinite_and_large_numbers(X, wrong, dtype, message, expec
     X[33, 2] = wrong
     location = f"{message} at row 33, column 2"
     with pytest.raises(ValueError, match=f"{location}{expected}"):
-        read_rows(as_source(X))
+        read_rows(as_source(X), **COMPLETE)
     with pytest.raises(ValueError, match=rf"{location} \(row 13 of .* 1\){expected}"):
-        read_rows(as_source([X[:20], X[20:40], X[40:]]))
+        read_rows(as_source([X[:20], X[20:40], X[40:]]), **COMPLETE)
     frame = pd.DataFrame(X, columns=list("abc"))
     with pytest.raises(ValueError, match=f"{message} at row 33, column 'c'{expected}"):
-        read_rows(as_source(frame))
+        read_rows(as_source(frame), **COMPLETE)
 
 
 @pytest.mark.parametrize(
@@ -281,6 +284,21 @@ def test_largest_numbers(X, dtype, largest):
     assert (read_rows(as_source(X)) == X).all()
 
 
+@pytest.mark.parametrize("cell", [np.nan, None, pd.NA, np.ma.masked])
+def test_missing_cells(X, cell):
+    expected = X.copy()
+    expected[[3, 33], [1, 2]] = np.nan
+    given = X.astype(object) if cell is None or cell is pd.NA else np.ma.array(X)
+    given[[3, 33], [1, 2]] = cell
+    for source in (as_source(given), as_source([given[:20], given[20:]])):
+        np.testing.assert_array_equal(read_rows(source), expected)
+    given[33] = cell
+    with pytest.raises(ValueError, match=r"every row; got none at row 33\. Leave"):
+        read_rows(as_source(given))
+    with pytest.raises(ValueError, match=r"none at row 33 \(row 13 of block 1\)\. L"):
+        read_rows(as_source([given[:20], given[20:]]))
+
+
 @pytest.mark.parametrize("cell", ["a", pd.NA, 10**400])
 def test_location_of_cells_that_are_not_numbers(X, cell):
     X = X.astype(object)
@@ -288,12 +306,12 @@ def test_location_of_cells_that_are_not_numbers(X, cell):
     message = f"must hold numbers only; got {cell!r} at row 5, column 2. "
     message = re.escape(message + "(Row numbers are relative to row 28 of X")
     with pytest.raises(ValueError, match=rf"^X {message}\.\)$"):
-        read_rows(as_source(X), 7)
+        read_rows(as_source(X), 7, **COMPLETE)
     block = "Block 1 of X"
     with pytest.raises(
         ValueError, match=rf"^{block} {message}, row 14 of block 1\.\)$"
     ):
-        read_rows(as_source([X[:14], X[14:40], X[40:]]), 7)
+        read_rows(as_source([X[:14], X[14:40], X[40:]]), 7, **COMPLETE)
 
 
 @pytest.mark.parametrize(

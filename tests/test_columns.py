@@ -104,6 +104,16 @@ def test_columns_that_name_rows_are_left_out(frame_of):
         fit(in_pandas()[[]].assign(name=[f"row {i}" for i in range(N)]))
 
 
+def test_numbers_and_names_are_a_table_of_numbers():
+    frame = pd.DataFrame({"a": NUMBERS, "b": Y + 0.1 * RNG.normal(size=N)})
+    expected = fit(frame, representation="standardize")
+    named = frame.assign(name=[f"row {i}" for i in range(N)])
+    with pytest.warns(UserWarning, match="names rows"):
+        model = fit(named, representation="standardize")
+    np.testing.assert_array_equal(model.weights_, expected.weights_)
+    np.testing.assert_array_equal(model.predict(named), expected.predict(frame))
+
+
 def test_many_categories_and_rare_ones():
     many = np.array([f"{i}" + "x" for i in range(300)])[RNG.randint(300, size=900)]
     number = np.repeat([0.0, 9.0], 450) + RNG.normal(size=900)
@@ -114,6 +124,9 @@ def test_many_categories_and_rare_ones():
 
 
 def test_numbers_as_text_are_told():
+    codes = in_pandas(code=["1", "2"] * (N // 2))
+    model = fit(codes, categorical_features=["color", "code"])  # no warning
+    assert model.columns_.categories[2] == ("1", "2")
     with pytest.warns(UserWarning, match=r"'code' of X holds numbers as text \('1"):
         fit(in_pandas(code=["1", "2"] * (N // 2)))
 

@@ -217,7 +217,7 @@ def replace_last_chunk(chunk):
 )
 def test_invalid_chunks(block, message):
     with pytest.raises(ValueError, match=message):
-        model().fit(replace_last_chunk(block))
+        model(missing="error").fit(replace_last_chunk(block))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_invalid_parameters(X, parameters, message):
 
 
 def test_invalid_new_rows(X):
-    found = model().fit(da.from_array(X, chunks=(200, 4)))
+    found = model(missing="error").fit(da.from_array(X, chunks=(200, 4)))
     before = found.__dict__.copy()
     with pytest.raises(ValueError, match="X has 3 features, but CDSK is expecting 4"):
         found.predict(da.ones((9, 3)))
@@ -319,6 +319,59 @@ def test_error_names_columns_that_are_not_numeric(X):
         model().fit(dd.from_pandas(frame, npartitions=2))
 
 
+@pytest.fixture(scope="module")
+def table(X):
+    """Numbers with missing cells, truth values, text and categories."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("dask.dataframe")
+    rng = np.random.RandomState(0)
+    frame = pandas.DataFrame((10 * X).round(), columns=list("abcd"))
+    frame["city"] = np.where(X[:, 0] > 0, "Rome", "Oslo")
+    frame["size"] = pandas.Categorical(
+        np.array(["S", "M", "L"])[rng.randint(3, size=600)]
+    )
+    frame["sold"] = X[:, 1] > 0
+    frame.loc[rng.rand(600) < 0.1, "a"] = np.nan
+    frame.loc[rng.rand(600) < 0.1, "city"] = None
+    return frame.astype({"b": "Int64"})
+
+
+@pytest.mark.parametrize("npartitions", [1, 4, 37])
+def test_tables_with_categories_and_missing_cells(table, npartitions):
+    frames = importlib.import_module("dask.dataframe")
+    expected = BlockCDSK(**HOW).fit(table)
+    found = model().fit(frames.from_pandas(table, npartitions=npartitions))
+    assert found.columns_ == expected.columns_
+    assert (found.landmarks_ == expected.landmarks_).all()
+    assert (found.labels_.compute() == expected.labels_).all()
+    votes = found.decision_function(frames.from_pandas(table, npartitions=3))
+    assert (votes.compute() == expected.decision_function(table)).all()
+    new = table.assign(city="Bern")
+    with pytest.warns(UserWarning, match=r"600 cells with categories .*'city' \(600\)"):
+        labels = found.predict(frames.from_pandas(new, npartitions=1)).compute()
+    assert (labels == found.predict(missing_city(frames, table)).compute()).all()
+
+
+def missing_city(frames, table):
+    return frames.from_pandas(table.assign(city=None), npartitions=2)
+
+
+def test_missing_numbers(X):
+    holed = np.where(np.random.RandomState(0).rand(*X.shape) < 0.1, np.nan, X)
+    expected = BlockCDSK(**HOW).fit(holed)
+    found = model().fit(da.from_array(holed, chunks=(99, 4)))
+    assert_same_bits(found, expected, holed)
+
+
+def test_codes_of_an_array_are_categories_if_told(X):
+    codes = np.column_stack([X, X[:, 0] > 0])
+    how = {"categorical_features": [4]}
+    expected = BlockCDSK(**HOW, **how).fit(codes)
+    found = model(**how).fit(da.from_array(codes, chunks=(99, 5)))
+    assert found.columns_ == expected.columns_
+    assert (found.labels_.compute() == expected.labels_).all()
+
+
 def test_location_of_missing_integers(X):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
@@ -328,7 +381,7 @@ def test_location_of_missing_integers(X):
         ValueError,
         match=r"Block 2 of X .* got <NA> at row 34, column 1\. .* to row 400 of X",
     ):
-        model().fit(dd.from_pandas(frame, npartitions=3))
+        model(missing="error").fit(dd.from_pandas(frame, npartitions=3))
 
 
 def test_pickle_clone_and_report(X, expected):

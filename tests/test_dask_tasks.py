@@ -8,6 +8,7 @@ from scipy import sparse
 from cdsk.blocks._gram import Gram
 from cdsk.blocks._landmarks import Landmarks
 from cdsk.blocks._sample import sample_rows
+from cdsk.blocks._sources import Features
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask.array is not installed")
@@ -26,9 +27,8 @@ def rows():
 
 
 def samples(X):
-    return tasks.map_chunks(
-        X, tasks.sample_task, "sample", seed=3, size=5, key_bound=None
-    )
+    options = {"features": Features(4), "seed": 3, "size": 5, "key_bound": None}
+    return tasks.map_chunks(X, tasks.sample_task, "sample", **options)
 
 
 def test_a_result_for_every_chunk(rows):

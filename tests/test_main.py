@@ -16,7 +16,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cdsk import CDSK, __version__
-from cdsk._validation import BANDWIDTH_RULES, METRICS, REPRESENTATIONS
+from cdsk._validation import BANDWIDTH_RULES, METRICS, MISSING, REPRESENTATIONS
 from cdsk.cli import _cluster as cluster
 from cdsk.cli import _main as cli
 from cdsk.cli import _options as options
@@ -118,9 +118,9 @@ def test_standard_input(cdsk, run_failing, data, points, tmp_path, standard_inpu
     status, out, _ = cdsk("cluster", "-", "-k", 3, "--delimiter", "tab", "-o", "-")
     assert (status, out) == (0, expected)
     for text, message in (
-        (b"", "expected one row of numbers per point; got no rows."),
+        (b"", "expected one row per point; got no rows."),
         (b"\x93\xff", "expected UTF-8 text; got the byte 0x93."),
-        (b"\0\1\2\n" * 3, "row 2, column 1"),
+        (b"\0\1\2\n" * 3, "row 1, column 1: expected a finite number"),
     ):
         standard_input(text)
         error = run_failing("cluster", "-", "-k", 3)
@@ -191,6 +191,8 @@ def test_defaults_are_those_of_the_estimator():
     assert cluster.BANDWIDTH_RULES == ("auto", *BANDWIDTH_RULES)
     assert cluster.REPRESENTATIONS == ("auto", *REPRESENTATIONS)
     assert cluster.METRICS == METRICS
+    assert cluster.MISSING == MISSING
+    assert arguments.missing == defaults["missing"].default
 
 
 def test_seconds_of_the_fit(cdsk, data, monkeypatch, clock):
@@ -265,6 +267,130 @@ def test_warnings_take_one_line(cdsk, data):
     (warning,) = [line for line in err.splitlines() if "warning" in line]
     assert status == 0
     assert warning.startswith("cdsk: warning: The alternation did not converge in max_")
+
+
+# --- tables with categories and missing cells ---------------------------------------
+
+
+@pytest.fixture
+def frame():
+    """Two groups by two numbers and two categories, with a name of every row."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    rng, y = np.random.RandomState(0), np.arange(60) % 2
+    price = 100.0 * y + rng.normal(size=60)
+    area = 10.0 * y + rng.normal(size=60)
+    price[[3, 8]] = np.nan
+    city = np.where(rng.rand(60) < 0.9, np.array(["Rome", "Oslo"])[y], "Bern")
+    sold = np.where(rng.rand(60) < 0.9, np.array(["yes", "no"])[y], None)
+    name = [f"house {i}" for i in range(60)]
+    columns = {"name": name, "price": price, "area": area, "city": city, "sold": sold}
+    return pandas.DataFrame(columns)
+
+
+LEFT_OUT = "ignore:Column 'name' of X has 60 different values"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "csv.gz", "parquet"])
+@pytest.mark.filterwarnings(LEFT_OUT)
+def test_tables_of_all_formats(cdsk, frame, tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        frame.to_parquet(path)
+    else:
+        # white space separates cells
+        text = frame.assign(name=frame["name"].str.replace(" ", "-"))
+        sign = {"tsv": "\t", "txt": " "}.get(ending, ",")
+        text.to_csv(path, sep=sign, index=False, na_rep="NA")
+    status, out, err = cdsk("cluster", path, "-k", 2)
+    assert status == 0
+    model = CDSK(2, random_state=0).fit(frame)
+    labels = [int(line.split(",")[0]) for line in out.splitlines()[1:]]
+    assert labels == model.labels_.tolist()
+    n_missing = 2 + int(frame["sold"].isna().sum())
+    lines = err.splitlines()
+    assert "warning: Column 'name' of X has 60 different values in 60" in lines[0]
+    assert lines[1] == "cdsk: 60 points, 5 features"
+    assert lines[2] == (
+        "cdsk: numbers: price, area; categories: city (3), sold (2); left out: name; "
+        f"{n_missing} missing cells in 2 columns"
+    )
+
+
+def test_names_of_rows_change_nothing_else(cdsk, frame, tmp_path):
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    frame[["price", "area"]].to_csv(tmp_path / "numbers.csv", index=False)
+    columns = "--columns", "name,price,area"
+    named = cdsk("cluster", tmp_path / "all.csv", "-k", 2, *columns)
+    alone = cdsk("cluster", tmp_path / "numbers.csv", "-k", 2)
+    assert named[:2] == alone[:2]
+    assert "2 features (price, area); 2 missing cells in 1 column\n" in alone[2]
+
+
+def test_a_column_without_a_name_is_shown_by_its_number(cdsk, frame, tmp_path):
+    frame[["area", "city"]].to_csv(tmp_path / "t.csv")  # with the index of pandas
+    err = cdsk("cluster", tmp_path / "t.csv", "-k", 2)[2]
+    assert "cdsk: numbers: 1, area; categories: city (3)\n" in err
+
+
+def test_codes_are_categories_if_asked_for(cdsk, frame, tmp_path):
+    codes = frame["city"].map({"Rome": 300, "Oslo": 20, "Bern": 1})
+    frame = frame[["price", "area", "city"]]
+    frame.to_csv(tmp_path / "text.csv", index=False)
+    frame.assign(city=codes).to_csv(tmp_path / "codes.csv", index=False)
+    status, out, err = cdsk(
+        "cluster", tmp_path / "codes.csv", "-k", 2, "--categories", "city"
+    )
+    assert (status, out) == cdsk("cluster", tmp_path / "text.csv", "-k", 2)[:2]
+    assert "categories: city (3)" in err
+    assert "warning" not in err
+
+
+def test_missing_cells_are_refused_if_asked_for(run_failing, frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    error = run_failing("cluster", tmp_path / "t.csv", "-k", 2, "--missing", "error")
+    assert "row 5, column 2 ('price'): expected a finite number; got ''" in error
+
+
+@pytest.mark.filterwarnings(LEFT_OUT)
+def test_outputs_of_a_table(cdsk, frame, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    page, plot = tmp_path / "r.html", tmp_path / "p.png"
+    options = "-o", tmp_path / "l.csv", "--json", "-", "--html", page, "--plot", plot
+    status, out, err = cdsk("cluster", path, "-k", 2, *options, "--report")
+    assert status == 0
+    report = CDSK(2, random_state=0).fit(frame).report(frame)
+    assert json.loads(out)["profiles"] == report.to_dict()["profiles"]
+    assert "city" in page.read_text("utf-8")
+    assert plot.stat().st_size > 0
+    assert err.endswith(f"{report}\n")
+
+
+@pytest.mark.filterwarnings(LEFT_OUT)
+def test_a_model_of_a_table(cdsk, frame, tmp_path):
+    pytest.importorskip("skops", reason="skops is not installed")
+    path, saved, new = tmp_path / "t.csv", tmp_path / "m.skops", tmp_path / "new.csv"
+    frame.to_csv(path, index=False)
+    assert cdsk("cluster", path, "-k", 2, "--save", saved)[0] == 0
+    model = CDSK(2, random_state=0).fit(frame)
+    status, out, err = cdsk("predict", saved, path)
+    assert (status, err) == (0, "")
+    assert list(map(int, out.split()[1:])) == model.predict(frame).tolist()
+    # another order, no names, another column, and a new city
+    other = frame[["sold", "city", "area", "price"]].assign(more="x")
+    other.loc[[1, 2], "city"] = "Paris"
+    other.to_csv(new, index=False)
+    status, out, err = cdsk("predict", saved, new)
+    assert status == 0
+    assert "warning: X has 2 cells with categories that the fit did not see" in err
+    assert "column 'city' (2)" in err
+    missing = frame.copy()
+    missing.loc[[1, 2], "city"] = None
+    assert list(map(int, out.split()[1:])) == model.predict(missing).tolist()
+    other.drop(columns="area").to_csv(new, index=False)
+    assert "expected one column 'area'" in cdsk("predict", saved, new)[2]
 
 
 # --- errors -------------------------------------------------------------------------

@@ -32,6 +32,9 @@ POSITIVE = X - X.min()
 K = rbf_kernel(X, gamma=0.1)
 GRAPH = KNeighborsTransformer(mode="distance", n_neighbors=12).fit_transform(X)
 
+HOLED = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
+CODES = np.column_stack([X, X[:, 0] > 0])
+
 CASES = {
     "default": (X, {}),
     "noise": (X, {"noise": 0.01}),
@@ -52,6 +55,8 @@ CASES = {
     "cosine": (POSITIVE, {"metric": "cosine"}),
     "sparse rows": (sparse.csr_matrix(X), {}),
     "lowrank": (X, {"approximation": "lowrank", "bandwidth": 1.0}),
+    "missing": (HOLED, {}),
+    "categories": (CODES, {"categorical_features": [3]}),
     "generator": (X, {"random_state": np.random.RandomState(0)}),
 }
 

@@ -9,7 +9,11 @@ import sys
 import numpy as np
 import pytest
 
+from cdsk._table import Table
+from cdsk.cli._kinds import ColumnKinds
 from cdsk.cli._tables import TableError, format_labels, read_table
+
+COMPLETE = {"kinds": ColumnKinds(allow_missing=False)}
 
 
 @pytest.fixture
@@ -57,6 +61,10 @@ def test_text_with_names(table, mark):
         ("5.1,setosa\n4.9,setosa\n", ["1"], None),  # text in every row: no names
         ("2.5,na\n1,2\n", ["1"], None),  # a missing value is no name
         ("2.5,inf\n1,2\n", ["1"], None),
+        ("Rome,1\nParis,2\n", None, None),
+        ("Rome,yes\nParis,no\nRome,no\n", None, None),  # a name is no value
+        ("city,sold\nParis,no\nRome,no\n", None, ["city", "sold"]),
+        ("city,age\nParis,\nRome,\nRome,3\n", None, ["city", "age"]),
     ],
 )
 def test_header_detection(table, text, columns, names):
@@ -111,32 +119,24 @@ def test_numpy_files(tmp_path, dtype):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"expected one row of numbers per point; got no rows\."),
+        ("", r"expected one row per point; got no rows\."),
         ("\n \n", r"got no rows"),
-        ("a,b\n", r"expected one row of numbers .* got only column names\."),
+        ("a,b\n", r"expected one row per point; got only column names\."),
         ("1,2\n3,4\n\n5\n", r"row 4: expected 2 cells as in row 1; got 1\."),
         ("a,b\n1,2\n3,4,5\n", r"row 3: expected 2 cells as in row 1; got 3\."),
         (
-            "a,b\n1,2\n3,x y\n",
-            r"row 3, column 2 \('b'\): expected a finite number; got 'x y'",
+            "a,b\n1,2\n3,x y\n" + 9 * "3,4\n",
+            r"row 3, column 2 \('b'\): expected a number, as in 10 of the 11 cells .*; "
+            r"got 'x y'\. Correct it, leave it empty, or pass --categories b if",
         ),
-        ("1,2\n3,abc\n", r"row 2, column 2: expected a finite number; got 'abc'\.$"),
         (
-            "name,x\nr0,1\n",
-            r"row 2, column 1 \('name'\): .* got 'r0'\. Select numeric columns with "
-            r"--columns, or a column of row names with --id\.$",
+            9 * "1,2\n" + "3,abc\n",
+            r"row 10, column 2: .* got 'abc'.* --categories 2 if",
         ),
-        ("a,b\n1,NA\n", r"got 'NA' \(a missing value\)\.$"),
-        ("a\nx y\n", r"row 2, column 1 \('a'\): .* got 'x y'\.$"),
-        ("1,2\n3,1_0\n", r"row 2, column 2: expected a finite number; got '1_0'\."),
-        ("1,2\n3," + "x" * 999, r"got 'x{12}\.\.\.x{13}'\.$"),
-        ("a,b\n1,\n", r"row 2, column 2 \('b'\): .* got '' \(a missing value\)"),
-        (
-            ",0\n0,5\n",
-            r"row 1, column 1: .* Pass --header if row 1 contains column names\.",
-        ),
-        ("1,2\n3,NA\n", r"row 2, column 2: .* got 'NA' \(a missing value\)"),
-        ("1,NaN\n3,4\n", r"row 1, column 2: .* got 'NaN' \(a missing value\)"),
+        ("1,5\n3,1_0\n", r"row 2, column 2: .* got '1_0', a number with other signs"),
+        ("a,b\n1,'x'\n1,2 000\n", r"row 3, column 2 \('b'\): .* got '2 000', a nu"),
+        (9 * "1,2\n" + "3," + "x" * 999, r"got 'x{40}'\. Correct it"),
+        ("1,2\n3,a\0\n", r"row 2, column 2: expected a finite number; got 'a"),
         ("1,2\n-inf,4\n", r"row 2, column 1: expected a finite number; got '-inf'\."),
     ],
 )
@@ -189,7 +189,7 @@ def test_missing_columns(table, text, column, message):
         (np.ones((2, 2), complex), r"expected a 2-D array of numbers.* complex128"),
         (np.array([["a"]]), r"expected a 2-D array of numbers.* <U1"),
         (np.ones((0, 2)), r"expected a 2-D array of numbers; got shape \(0, 2\)"),
-        (np.array([[1, 2], [np.nan, 3]]), r"row 2, column 1: .* finite .* got nan"),
+        (np.array([[1, 2], [-np.inf, 3]]), r"row 2, column 1: .* finite .* got -inf"),
         (np.array([[1, np.inf]]), r"row 1, column 2: .* finite number; got inf"),
         (np.array([[1, {}]], dtype=object), r"Python objects, which are never loaded"),
     ],
@@ -237,7 +237,10 @@ def test_unreadable_files(tmp_path):
         ("2019,2020\n3,7\n5,2\n", "a point, although only this row"),
         ("0,1,2\n0.5,1.5,2.5\n", "a point, although only this row"),
         ("2019\n0.5\n0.75\n", "a point, although only this row"),
+        (",0\n0,5\n", "a point, although only this row has no first cell"),
         ("year,2020\n1,2\n", "column names, although some are numbers"),
+        ("name,city\nann,Rome\n", "column names, although all other rows hold text"),
+        ("city,2\nRome,3\nRome,7\n", "a point, although its text occurs in no other"),
     ],
 )
 def test_warning_about_an_ambiguous_header(table, text, reading):
@@ -257,6 +260,12 @@ def test_warning_about_an_ambiguous_header(table, text, reading):
         "1,3\n2,5\n",
         "0.5,1.5\n2,5\n",
         "a,b\n1,2\n",
+        "city,b\nRome,2\n",
+        "city,size\nRome,S\nRome,M\n",
+        "Rome,1\nParis,2\nRome,5\n",
+        "Oslo,1\nParis,2\nRome,5\n",
+        "Rome,yes\nParis,no\nRome,no\n",
+        ",2\n3,4\n,9\n",
     ],
 )
 def test_no_warning_about_clear_headers(table, text):
@@ -271,10 +280,109 @@ def test_explicit_header(table):
     assert (X.tolist(), names) == ([[2019, 2020], [3, 7]], None)
     X, names, _ = table("id,2019\nu,7\n", columns=["2019"], header=True)
     assert (X.tolist(), names) == ([[7]], ["2019"])
-    with pytest.raises(TableError, match=r"row 1, column 1: .* got 'a'\.$"):
-        table("a,b\n1,2\n", header=False)
+    with pytest.raises(TableError, match=r"row 1, column 1: .* got 'a'\. Correct it"):
+        table("a,b\n" + 9 * "1,2\n", header=False)
     with pytest.raises(TableError, match="got only column names"):
         table("1,2\n", header=True)
+
+
+# --- numbers and categories ---------------------------------------------------------
+
+
+def cells(X):
+    """Columns of a table as lists, NaN as None."""
+    return [
+        [None if cell != cell else cell for cell in X.iloc[:, j].to_list()]
+        for j in range(X.shape[1])
+    ]
+
+
+def test_columns_of_numbers_and_text(table):
+    X, names, _ = table("city,price,sold\nRome,1.5,yes\n,2,\nOslo,NA,no\nRome,,no\n")
+    assert isinstance(X, Table)
+    assert names == list(X.columns) == ["city", "price", "sold"]
+    city, price, sold = cells(X)
+    assert city == ["Rome", None, "Oslo", "Rome"]
+    assert price == [1.5, 2, None, None]
+    assert sold == ["yes", None, "no", "no"]
+    assert [dtype.kind for dtype in X.dtypes] == ["O", "f", "O"]
+
+
+@pytest.mark.parametrize("empty", ["", "NA", "n/a", "NaN", "null", "None", "?"])
+def test_missing_cells(table, empty):
+    X, _, _ = table(f"a,b\n1,2\n{empty},4\n")
+    np.testing.assert_array_equal(X, [[1, 2], [np.nan, 4]])
+    place = r"row 3, column 1 \('a'\): expected a finite number; got '.*' \(a missing v"
+    with pytest.raises(TableError, match=place):
+        table(f"a,b\n1,2\n{empty},4\n", **COMPLETE)
+
+
+def test_tables_without_names_count_columns_from_1(table):
+    X, names, _ = table("Rome,1\nOslo,2\nRome,3\n")
+    assert (names, list(X.columns)) == (None, [1, 2])
+
+
+def test_columns_of_numbers_and_texts_are_categories(table):
+    warning = (
+        r"Column b holds 2 texts \('x' in row 3\) and 2 numbers\. All of them are read"
+    )
+    with pytest.warns(UserWarning, match=warning):
+        X, _, _ = table("a,b\n1,1.0\n2,x\n3,01\n4,y\n5,\n")
+    assert cells(X)[1] == ["1", "x", "1", "y", None]
+
+
+@pytest.mark.parametrize("column", ["b", "2"])
+def test_columns_that_are_said_to_be_categories(table, column):
+    kinds = ColumnKinds(categories=(column,))
+    X, _, _ = table("a,b\n1,1.0\n2,2.5\n3,1\n", kinds=kinds)
+    assert cells(X)[1] == ["1", "2.5", "1"]
+    # texts that would be mistakes
+    text = "a,b\n1,x\n2,1_0\n" + 20 * "3,4\n"
+    assert cells(table(text, kinds=kinds)[0])[1][:3] == ["x", "1_0", "4"]
+    with pytest.raises(TableError, match="no column 'z'"):
+        table(text, kinds=ColumnKinds(categories=("z",)))
+    with pytest.raises(TableError, match="--categories b: expected a feature; got a c"):
+        table(text, columns=["a"], kinds=kinds)
+
+
+def test_categories_of_arrays(tmp_path):
+    A = np.array([[1.5, 3], [np.nan, 4], [2, np.nan]])
+    np.save(tmp_path / "a.npy", A)
+    X = read_table(tmp_path / "a.npy")[0]
+    np.testing.assert_array_equal(X, A)
+    kinds = ColumnKinds(categories=("2",))
+    X = read_table(tmp_path / "a.npy", kinds=kinds)[0]
+    assert cells(X) == [[1.5, None, 2], ["3", "4", None]]
+    with pytest.raises(TableError, match=r"row 2, column 1: .* got a missing value"):
+        read_table(tmp_path / "a.npy", **COMPLETE)
+
+
+def test_columns_of_a_model(table):
+    kinds = ColumnKinds(
+        fitted_names=["n", "c", "name"], fitted=("numbers", "categories", "left out")
+    )
+    # numbers among the categories, and no column of names
+    X, names, _ = table("c,n\n1,2\n1.0,\n", kinds=kinds)
+    assert cells(X) == [[2, None], ["1", "1"], [None, None]]
+    assert len(names) == 3
+    with pytest.raises(TableError, match=r"row 2, column 2 \('n'\): .* got 'x'\.$"):
+        table("c,n\nu,x\n", header=True, kinds=kinds)
+    with pytest.raises(TableError, match="expected one column 'c', a feature"):
+        table("d,n\nu,1\n", kinds=kinds)
+
+
+def test_a_column_without_values_is_no_number(table):
+    assert cells(table("a,b\n1,\n2,NA\n")[0]) == [[1, 2], [None, None]]
+
+
+def test_numbers_written_in_other_columns(table):
+    # a pair of numbers in a cell is text if the names have no such delimiter
+    X, _, _ = table("name,place\nu,1 2\nv,3 4\nu,1 2\n", delimiter=",")
+    assert cells(X)[1] == ["1 2", "3 4", "1 2"]
+    assert cells(table("name,place\nu,1 2\nv,3 4\nu,1 2\n")[0])[1] == cells(X)[1]
+    # quoted delimiters
+    X, _, _ = table('a,b\n"Rome, Italy",2\n"Rome, Italy",3\n')
+    assert cells(X) == [["Rome, Italy"] * 2, [2, 3]]
 
 
 # --- dialects -----------------------------------------------------------------------
@@ -320,8 +428,10 @@ def test_errors_suggest_a_dialect(table, text, name, options):
 
 
 def test_thousands_separators_are_rejected(table):
-    with pytest.raises(TableError, match=r"row 2, column 1: .* got '1\.000,5'\.$"):
-        table("2,5;1\n1.000,5;2\n", decimal=",")
+    message = r"column 1: .* got '1\.000,5', a number with other signs\. Leave out sep"
+    for text in ("2,5;1\n1.000,5;2\n", "1.000,5;1\n1.000,5;2\n"):
+        with pytest.raises(TableError, match=message):
+            table(text, decimal=",")
 
 
 def test_arrays_have_no_text_format(tmp_path):
@@ -415,24 +525,30 @@ def test_without_zstandard(tmp_path, monkeypatch):
 # --- features of a fitted model -----------------------------------------------------
 
 
+def numbers(*names):
+    """What is known of a model of numbers."""
+    fitted = ("numbers",) * len(names)
+    return ColumnKinds(fitted_names=list(names), fitted=fitted)
+
+
 def test_fitted_names_are_not_column_numbers(table):
     with pytest.raises(
         TableError, match="expected one column '1', a feature of the model; got 0"
     ):
-        table("zzz,b,c\n1,2,3\n4,5,6\n", fitted_names=["1", "b"])
+        table("zzz,b,c\n1,2,3\n4,5,6\n", kinds=numbers("1", "b"))
 
 
 def test_columns_by_fitted_names(table):
     text = "b,name,a\n1,x,2\n3,y,4\n"
-    X, names, _ = table(text, fitted_names=["a", "b"])
+    X, names, _ = table(text, kinds=numbers("a", "b"))
     assert (X.tolist(), names) == ([[2, 1], [4, 3]], ["a", "b"])
     # --columns takes precedence; a table without names has the order of the fit
-    assert table(text, columns=["b"], fitted_names=["a", "b"])[0].tolist() == [[1], [3]]
-    assert table("1,2\n", fitted_names=["a", "b"])[0].tolist() == [[1, 2]]
+    assert table(text, columns=["b"], kinds=numbers("a", "b"))[0].tolist() == [[1], [3]]
+    assert table("1,2\n", kinds=numbers("a", "b"))[0].tolist() == [[1, 2]]
     with pytest.raises(
         TableError, match=r"one column 'c', .*; got 0 among b, name, a\.$"
     ):
-        table(text, fitted_names=["a", "c"])
+        table(text, kinds=numbers("a", "c"))
 
 
 # --- Parquet ------------------------------------------------------------------------
@@ -459,24 +575,34 @@ def test_parquet(parquet):
         "n": np.array([3, -4], np.int16),
         "yes": [True, False],
     }
-    X, names, ids = parquet(columns, ["yes", "x", "n"], "name")
+    X, names, ids = parquet(columns, ["n", "x"], "name")
     assert X.dtype == np.float64
-    assert X.tolist() == [[1, 0.1, 3], [0, 2.5, -4]]
-    assert names == ["yes", "x", "n"]
+    assert X.tolist() == [[3, 0.1], [-4, 2.5]]
+    assert names == ["n", "x"]
     assert ids == ["name", "a", "b"]
-    assert parquet(columns, None, "name")[1] == ["x", "n", "yes"]
-    assert parquet(columns, fitted_names=["n"])[0].tolist() == [[3], [-4]]
+    X, names, _ = parquet(columns, None, "name")
+    assert names == ["x", "n", "yes"]
+    assert X.iloc[:, 2].to_list() == ["True", "False"]
+    # a model of numbers has truth values as numbers
+    assert parquet(columns, kinds=numbers("yes"))[0].tolist() == [[1], [0]]
+    assert parquet(columns, kinds=numbers("n"))[0].tolist() == [[3], [-4]]
     assert parquet({"x": [1.0, 2.0], "name": ["a", None]}, None, "name")[2][2] == ""
 
 
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ({"a": ["u", "v"]}, {}, r"column 'a': expected numbers; got type string\."),
-        ({"a": [1.0, None]}, {}, r"row 2, column 'a': .* number; got a missing value"),
-        ({"a": [1, None]}, {}, r"row 2, column 'a': .* number; got a missing value"),
+        (
+            {"a": ["u", "v"]},
+            {"kinds": numbers("a")},
+            r"column 'a': expected numbers; got type string\.",
+        ),
+        ({"a": [1.0, None]}, COMPLETE, r"row 2, column 'a': .* got a missing value"),
+        ({"a": [1, None]}, COMPLETE, r"row 2, column 'a': .* got a missing value"),
+        ({"a": ["u", None]}, COMPLETE, r"row 2, column 'a': .* got a missing value"),
+        ({"a": [[1], [2]]}, {}, r"column 'a': expected numbers, text .* got type list"),
         ({"a": [1.0, np.inf]}, {}, r"row 2, column 'a': .* finite number; got inf"),
-        ({"a": np.empty(0)}, {}, "one row of numbers per point; got no rows"),
+        ({"a": np.empty(0)}, {}, "one row per point; got no rows"),
         ({"a": [1.0]}, {"columns": ["b"]}, "no column 'b': .* of the names a"),
         ({"a": [1.0]}, {"header": True}, "apply to text files only"),
     ],

@@ -111,8 +111,8 @@ class AllRows(passes.ThreadPasses):
         # the representation only: the two landmarks are ignored
         two = replace(options, n_landmarks=2, method="uniform")
         representation, _ = landmarks.fit_landmarks(sample.points, two, rng, n_threads)
-        parts, n_features = self._open()
-        rows = np.concatenate([part.validate(n_features) for part in parts])
+        parts, features = self._open()
+        rows = np.concatenate([part.validate(features) for part in parts])
         rows = representation.transform_validated(rows[rng.permutation(len(rows))])
         positions = landmarks.place_landmarks(
             rows, options.n_landmarks, options.method, rng, n_threads

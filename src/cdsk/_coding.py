@@ -77,7 +77,8 @@ class Coding:
             if m is not None:
                 weight = np.bincount(x.astype(np.intp), w, minlength=m)
                 weight[np.argsort(-weight, kind="stable")[MAX_CATEGORIES:]] = 0.0
-                share = weight / weight.sum()
+                # shares are 0 without any values
+                share = weight / (weight.sum() or 1.0)
             elif len(x):
                 mean[j] = np.average(x, weights=w)
                 spread = np.sqrt(np.average((x - mean[j]) ** 2, weights=w))

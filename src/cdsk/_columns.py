@@ -36,6 +36,9 @@ from cdsk._validation import (
 # rows have one.
 _MIN_DIFFERENT, _MIN_NAMED_ROWS = 0.9, 20
 
+# A column of more values names its rows too: they are counted in little memory.
+MAX_CATEGORIES = 10**5
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -54,31 +57,10 @@ class Columns:
     categories: tuple[tuple[Any, ...] | None, ...]
 
     @classmethod
-    def find(cls, X: Any, categorical_features: Any) -> Self | None:
+    def find(cls, X: Any, categorical_features: Any) -> "Columns | None":
         """Return what the columns of X hold; None if nothing but numbers in all."""
-        if not _has_columns(X):
-            return None
-        asked = _asked_columns(X, categorical_features)
-        if is_frame(X):
-            check_names(X, "X")
-        elif not asked:
-            return None
-        by_type = isinstance(categorical_features, str)
-        categories: list[tuple[Any, ...] | None] = []
-        for j in range(X.shape[1]):
-            known = None
-            if j in asked or (by_type and is_frame(X)):
-                known = _find_categories(X, j, j in asked)
-            categories.append(known)
-        if all(known is None for known in categories):
-            return None
-        if not any(known is None or known for known in categories):
-            raise ValueError(
-                "X must have a column of numbers, or of categories that rows share; "
-                "all its columns are left out."
-            )
-        names = [column_name(X, j).strip("'") for j in range(X.shape[1])]
-        return cls(tuple(names), tuple(categories))
+        search = ColumnSearch.of(X, categorical_features)
+        return None if search is None else search.decide(search.count(X))
 
     @property
     def kept(self) -> list[int]:
@@ -86,8 +68,13 @@ class Columns:
         return [j for j, known in enumerate(self.categories) if known != ()]
 
     @property
-    def n_categories(self) -> tuple[int | None, ...]:
-        """Number of categories of every kept column, None for numbers."""
+    def n_categories(self) -> tuple[int | None, ...] | None:
+        """Number of categories of every kept column, None for numbers.
+
+        None if all of them hold numbers.
+        """
+        if not any(self.categories):
+            return None
         known = (self.categories[j] for j in self.kept)
         return tuple(None if values is None else len(values) for values in known)
 
@@ -110,6 +97,175 @@ class Columns:
                     new = [c for c in seen if c not in codes and not is_missing(c)]
                     unknown[self.names[j]] += sum(seen[c] for c in new)
         return matrix
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values of a column and how often they occur, without missing cells.
+
+    Attributes
+    ----------
+    counts, first_rows : dict
+        Number of cells and first row of every value, in the order of first rows; empty
+        if there are more than ``MAX_CATEGORIES`` values.
+    has_too_many : bool
+        Whether there are more.
+    """
+
+    counts: dict[Any, int]
+    first_rows: dict[Any, int]
+    has_too_many: bool = False
+
+    @classmethod
+    def of(cls, cells: Sequence[Any], counts: Counter[Any], first_row: int) -> Self:
+        """Return the values of cells, given how often each occurs."""
+        present = {cell: n for cell, n in counts.items() if not is_missing(cell)}
+        rows = range(first_row + len(cells) - 1, first_row - 1, -1)
+        first = dict(zip(reversed(cells), rows, strict=True))
+        return cls(present, {cell: first[cell] for cell in present})._limited()
+
+    def merge(self, other: Self) -> Self:
+        """Return the values of the rows of both, in any order of the two."""
+        if self.has_too_many or other.has_too_many:
+            return type(self)({}, {}, True)
+        if min(self.first_rows.values(), default=0) > min(
+            other.first_rows.values(), default=0
+        ):
+            self, other = other, self
+        counts, first = Counter(self.counts), dict(self.first_rows)
+        counts.update(other.counts)
+        for cell, row in other.first_rows.items():
+            first[cell] = min(row, first.get(cell, row))
+        order = sorted(first, key=first.__getitem__)
+        merged = type(self)({c: counts[c] for c in order}, {c: first[c] for c in order})
+        return merged._limited()
+
+    def _limited(self) -> Self:
+        if len(self.counts) <= MAX_CATEGORIES:
+            return self
+        return type(self)({}, {}, True)
+
+
+@dataclass(frozen=True)
+class ColumnSearch:
+    """What is known of the columns of a table by their types, before a pass over it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns, quoted, or their numbers.
+    kinds : tuple of str or None
+        Kind of every column, as by ``column_kind``; None for numbers.
+    asked : frozenset of int
+        Columns that the caller says are categories.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str | None, ...]
+    asked: frozenset[int]
+
+    @classmethod
+    def of(cls, X: Any, categorical_features: Any) -> Self | None:
+        """Return what types say; None if all columns of X hold numbers.
+
+        X may be the first rows of a table, or none of them.
+        """
+        if not _has_columns(X):
+            return None
+        asked = _asked_columns(X, categorical_features)
+        if is_frame(X):
+            check_names(X, "X")
+        by_type = isinstance(categorical_features, str) and is_frame(X)
+        kinds: list[str | None] = []
+        for j in range(X.shape[1]):
+            dtype = _dtype(X, j)
+            kind = column_kind(dtype)
+            has_truth = str(dtype).lower().startswith("bool") and is_frame(X)
+            has_categories = kind != "numbers" or has_truth
+            is_searched = j in asked or (by_type and has_categories)
+            kinds.append(kind if is_searched else None)
+        if all(kind is None for kind in kinds):
+            return None
+        names = tuple(column_name(X, j) for j in range(X.shape[1]))
+        return cls(names, tuple(kinds), asked)
+
+    def count(self, X: Any, first_row: int = 0) -> tuple[Values | None, ...]:
+        """Return the values in the rows of X, None for columns of numbers."""
+        found: list[Values | None] = []
+        for j, kind in enumerate(self.kinds):
+            if kind is None:
+                found.append(None)
+                continue
+            cells = _cells(X, j)
+            values = Values.of(cells, _count(cells, X, j), first_row)
+            if values.first_rows and kind in ("times", "no numbers"):
+                cell, row = next(iter(values.first_rows.items()))
+                _refuse(cell, row, self.names[j], kind)
+            found.append(values)
+        return tuple(found)
+
+    @staticmethod
+    def merge(
+        a: tuple[Values | None, ...], b: tuple[Values | None, ...]
+    ) -> tuple[Values | None, ...]:
+        """Return the values in two parts of the rows."""
+        pairs = zip(a, b, strict=True)
+        return tuple(None if x is None or y is None else x.merge(y) for x, y in pairs)
+
+    def decide(self, found: Sequence[Values | None]) -> Columns | None:
+        """Return the columns, given the values in all rows; None if all are numbers."""
+        categories = [
+            None if values is None else self._decide(j, values)
+            for j, values in enumerate(found)
+        ]
+        if all(known is None for known in categories):
+            return None
+        if not any(known is None or known for known in categories):
+            raise ValueError(
+                "X must have a column of numbers, or of categories that rows share; "
+                "all its columns are left out."
+            )
+        names = tuple(name.strip("'") for name in self.names)
+        return Columns(names, tuple(categories))
+
+    def _decide(self, j: int, values: Values) -> tuple[Any, ...] | None:
+        """Return the categories of a column in order, None if it holds numbers.
+
+        There are none if the column is left out.
+        """
+        kind, name, present = self.kinds[j], self.names[j], list(values.counts)
+        is_text = kind in ("objects", "text") and j not in self.asked
+        has_truth = any(isinstance(cell, bool) for cell in present)
+        if is_text and present and not has_truth and all(map(is_number, present)):
+            return None
+        if kind != "categories":
+            _check_one_type(values, name)
+        if is_text and present and all(map(_is_number_text, present)):
+            warn(
+                f"Column {name} of X holds numbers as text ({present[0]!r}), which "
+                "count as categories. Convert them to numbers if they are measured.",
+                UserWarning,
+            )
+        n_present, n_values = sum(values.counts.values()), len(present)
+        names_rows = n_present >= _MIN_NAMED_ROWS and (
+            n_values > _MIN_DIFFERENT * n_present
+        )
+        if values.has_too_many or names_rows:
+            number = f"{n_values:,} different values in {n_present:,} rows"
+            if values.has_too_many:
+                number = f"more than {MAX_CATEGORIES:,} different values"
+            warn(
+                f"Column {name} of X has {number}. It names rows instead of grouping "
+                "them, and is left out.",
+                UserWarning,
+            )
+            return ()
+        if not present:
+            warn(f"Column {name} of X has no values and is left out.", UserWarning)
+        try:
+            return tuple(sorted(present))
+        except TypeError:  # no order among them
+            return tuple(sorted(present, key=str))
 
 
 def as_table(X: Any, categorical_features: Any) -> Any:
@@ -158,7 +314,7 @@ def check_rows(X: Any, noise: float | None) -> NDArray[np.intp]:
 
 def check_coding(representation: str, metric: str, columns: Columns | None) -> None:
     """Check that the representation and the metric fit the columns."""
-    if columns is None:
+    if columns is None or columns.n_categories is None:
         if representation in CODINGS:
             raise ValueError(
                 f"representation={representation!r} is for tables with columns of "
@@ -261,64 +417,20 @@ def _count(cells: Sequence[Any], X: Any, j: int) -> Counter[Any]:
         ) from None
 
 
-def _find_categories(X: Any, j: int, is_asked: bool) -> tuple[Any, ...] | None:
-    """Return the categories of a column in order, None if it holds numbers.
-
-    There are none if the column is left out.
-    """
-    dtype, name = _dtype(X, j), column_name(X, j)
-    kind = column_kind(dtype)
-    has_truth = str(dtype).lower().startswith("bool")
-    if kind == "numbers" and not (is_asked or (has_truth and is_frame(X))):
-        return None
-    cells = _cells(X, j)
-    counts = _count(cells, X, j)
-    present = [cell for cell in counts if not is_missing(cell)]
-    is_truth = any(isinstance(cell, bool) for cell in present)
-    if kind in ("objects", "text") and not is_asked and not is_truth:
-        if present and all(map(is_number, present)):
-            return None
-    if present and kind in ("times", "no numbers"):
-        _refuse(cells[0], 0, name, kind)
-    if kind != "categories":
-        _check_one_type(cells, present, name)
-    if kind in ("objects", "text") and present and all(map(_is_number_text, present)):
-        warn(
-            f"Column {name} of X holds numbers as text ({present[0]!r}), which count "
-            "as categories. Convert them to numbers if they are measured.",
-            UserWarning,
-        )
-    n_present = sum(counts[cell] for cell in present)
-    if not present:
-        warn(f"Column {name} of X has no values and is left out.", UserWarning)
-    elif n_present >= _MIN_NAMED_ROWS and len(present) > _MIN_DIFFERENT * n_present:
-        warn(
-            f"Column {name} of X has {len(present):,} different values in "
-            f"{n_present:,} rows. It names rows instead of grouping them, and is left "
-            "out.",
-            UserWarning,
-        )
-        return ()
-    try:
-        return tuple(sorted(present))
-    except TypeError:  # no order among them
-        return tuple(sorted(present, key=str))
-
-
-def _check_one_type(cells: Sequence[Any], present: list[Any], name: str) -> None:
+def _check_one_type(values: Values, name: str) -> None:
     """Refuse a column of text and numbers, or of other things."""
     first: dict[bool, Any] = {}
-    for cell in present:
+    for cell, row in values.first_rows.items():
         if not isinstance(cell, str | bool | numbers.Real | np.generic):
             kind = "times" if hasattr(cell, "year") else "no numbers"
-            _refuse(cell, cells.index(cell), name, kind)
+            _refuse(cell, row, name, kind)
         first.setdefault(isinstance(cell, str), cell)
     if len(first) == 2:
         text, other = first[True], first[False]
         raise ValueError(
             f"X must hold one type of values in column {name}; got {text!r} at row "
-            f"{cells.index(text)} and {other!r} at row {cells.index(other)}. Make all "
-            "of them text, or numbers."
+            f"{values.first_rows[text]} and {other!r} at row "
+            f"{values.first_rows[other]}. Make all of them text, or numbers."
         )
 
 

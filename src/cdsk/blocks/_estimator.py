@@ -15,6 +15,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._cdsk import CDSK, make_context, make_fitted
+from cdsk._columns import Columns, check_coding
 from cdsk._fit import alternate_candidates, finish, refine, select
 from cdsk._partition_choice import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
@@ -45,7 +46,7 @@ from cdsk.blocks._landmark_kernels import (
 from cdsk.blocks._landmarks import LANDMARK_METHODS, LandmarkOptions, Landmarks
 from cdsk.blocks._passes import ThreadPasses
 from cdsk.blocks._predictor import LandmarkPredictor
-from cdsk.blocks._sources import as_source
+from cdsk.blocks._sources import Features, as_source
 from cdsk.report._report import Report, make_report
 
 # Default number of landmarks: this many, or this many per cluster if that is more, but
@@ -125,6 +126,7 @@ class LandmarkEstimator(
     landmark_counts_: NDArray[np.int64]
     landmark_model_: CDSK
     representation_: Representation
+    columns_: Columns | None
     choice_: Choice
     lam_: float
     n_iter_: int
@@ -142,6 +144,8 @@ class LandmarkEstimator(
         landmarks: str = "kmeans",
         representation: str = "auto",
         n_components: int | None = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "auto",
         lam: float = 0.2,
         max_iter: int = 20,
         tol: float = 1e-4,
@@ -158,6 +162,8 @@ class LandmarkEstimator(
         self.landmarks = landmarks
         self.representation = representation
         self.n_components = n_components
+        self.categorical_features = categorical_features
+        self.missing = missing
         self.lam = lam
         self.max_iter = max_iter
         self.tol = tol
@@ -195,9 +201,23 @@ class LandmarkEstimator(
             },
         )
 
+    def _get_features(self, reset):
+        """Return what is known of the features before a pass."""
+        if reset:
+            return Features(0, allow_missing=self.missing == "auto")
+        # those of the fit, unchanged by a later set_params
+        allow_missing = self.params_["missing"] == "auto"
+        return Features(self.n_features_in_, self.columns_, allow_missing)
+
     def _cluster_sizes(self):
         """Return the number of rows of every cluster, or None if labels are lazy."""
         return None
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags for scikit-learn, by the parameters."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "auto"
+        return tags
 
     @property
     def _n_features_out(self):
@@ -232,6 +252,7 @@ class LandmarkEstimator(
             self.n_clusters,
             representation=self.representation,
             n_components=self.n_components,
+            missing=self.missing,
             lam=self.lam,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -250,7 +271,9 @@ class LandmarkEstimator(
         progress.stage("sample")
         seed = rng.randint(2**31 - 1)
         sample = passes.sample(seed, self._choose_sample_size, progress.update)
-        n = self.n_samples_ = passes.n_rows
+        n, columns = passes.n_rows, passes.columns
+        self.n_samples_, self.columns_ = n, columns
+        check_coding(self.representation, "euclidean", columns)
         if n < 2:
             raise ValueError(f"X must have at least 2 rows; got n_samples={n}.")
         check_n_clusters(self.n_clusters, n)
@@ -263,6 +286,7 @@ class LandmarkEstimator(
             method=self.landmarks,
             representation=self.representation,
             n_components=self.n_components,
+            n_categories=None if columns is None else columns.n_categories,
         )
         representation, landmarks, rng = passes.fit_landmarks(sample, options, rng)
         progress.stage("similarities")
@@ -308,10 +332,10 @@ class BlockCDSK(LandmarkEstimator):
     similarity. ``CDSK`` clusters the landmarks, and the landmarks near a row vote for
     its label.
 
-    A fit makes three passes over the data. Its time is at worst proportional to
-    n_samples x n_landmarks x n_features, and less with few features. Its memory holds
-    the sample, the landmarks, a few parts of 16 MiB for each thread, and the labels;
-    only the labels grow with the data.
+    A fit makes three passes over the data, and one more if they have categories. Its
+    time is at worst proportional to n_samples x n_landmarks x n_features, and less with
+    few features. Its memory holds the sample, the landmarks, a few parts of 16 MiB for
+    each thread, and the labels; only the labels grow with the data.
 
     ``sample_weight`` is not supported, because sums over rows are exact for integers
     only. ``noise`` is not supported, because its threshold is for distances between
@@ -332,12 +356,19 @@ class BlockCDSK(LandmarkEstimator):
         selected. None: 10 per landmark.
     landmarks : {"kmeans", "uniform"}, default="kmeans"
         Centers of k-means on the sample, or rows of the sample.
-    representation : {"auto", "raw", "standardize", "normal_scores", "whiten"}, \
-            default="auto"
+    representation : {"auto", "raw", "standardize", "normal_scores", "whiten", \
+            "chi_square", "indicators"}, default="auto"
         As for ``CDSK``; selected on the sample and applied in all passes.
     n_components : int, default=None
         Number of components for ``representation="whiten"``. None: the rank of the
         sample.
+    categorical_features : "from_dtype", None, or array-like, default="from_dtype"
+        Columns of categories, as for ``CDSK``; by the types of the first block, also of
+        Parquet files. Their categories are counted in one more pass. A column with more
+        than 100 000 values is left out.
+    missing : {"auto", "error"}, default="auto"
+        "auto" fills missing cells as ``CDSK`` does, from rows of the sample. "error"
+        refuses them.
     lam : float in (0, 1], default=0.2
         Weight of the regularizer, as for ``CDSK``.
     max_iter : int, default=20
@@ -376,6 +407,8 @@ class BlockCDSK(LandmarkEstimator):
         refer to the landmarks; ``cdsk.plot`` draws it with ``landmarks_`` as data.
     representation_ : Representation
         The selected representation of the data.
+    columns_ : Columns or None
+        Names of the columns and the categories of each; None if X has only numbers.
     choice_ : Choice
         The bandwidth factors that were tried, their scores, and the selected one.
     lam_ : float
@@ -509,13 +542,21 @@ class BlockCDSK(LandmarkEstimator):
         return np.bincount(self.labels_, minlength=self.n_clusters_).tolist()
 
     def _make_passes(self, source, reset):
+        is_new = reset
+
         def check_features(rows):
-            nonlocal reset
-            validate_data(self, rows, reset=reset, skip_check_array=True)
-            reset = False
+            nonlocal is_new
+            validate_data(self, rows, reset=is_new, skip_check_array=True)
+            is_new = False
             return self.n_features_in_
 
-        return ThreadPasses(source, check_features, resolve_n_threads(self.n_threads))
+        return ThreadPasses(
+            source,
+            check_features,
+            resolve_n_threads(self.n_threads),
+            self._get_features(reset),
+            categorical=self.categorical_features if reset else None,
+        )
 
     @explain_memory_error("predicting")
     def _predict(self, X, method):

@@ -20,7 +20,7 @@ from cdsk._cdsk import CDSK, make_context
 from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._preprocessing import Points, unique_rows
 from cdsk._utils import limit_blas_threads
-from cdsk._view_choice import select_representation
+from cdsk._view_choice import select_coding, select_representation
 from cdsk._voting import check_coordinates
 
 # The integer that represents the weight 1.
@@ -52,6 +52,8 @@ class LandmarkOptions:
         View of the data, or "auto".
     n_components : int or None
         Number of components of whitened data.
+    n_categories : tuple or None
+        Number of categories of every column, as in ``FitContext``.
     """
 
     n_clusters: int
@@ -59,17 +61,20 @@ class LandmarkOptions:
     method: str
     representation: str
     n_components: int | None
+    n_categories: tuple[int | None, ...] | None = None
 
 
 def fit_landmarks(points, options, rng, n_threads):
     """Return the ``Representation`` and the ``Landmarks`` of sampled points (n, d)."""
     distinct = Points.from_distinct_rows(points)
-    model = CDSK(n_components=options.n_components, n_threads=n_threads)
-    context = replace(make_context(model), rng=rng)
+    model = CDSK(
+        representation=options.representation,
+        n_components=options.n_components,
+        n_threads=n_threads,
+    )
+    context = replace(make_context(model), rng=rng, n_categories=options.n_categories)
     with limit_blas_threads():
-        representation = select_representation(
-            distinct, options.representation, options.n_clusters, context
-        )
+        representation = _represent(distinct, options, context)
     X = representation.transform_validated(points, n_threads)
     positions = place_landmarks(X, options.n_landmarks, options.method, rng, n_threads)
     if len(positions) == 1:  # a single landmark has no distances
@@ -77,6 +82,17 @@ def fit_landmarks(points, options, rng, n_threads):
     landmarks = Landmarks(positions)
     landmarks.neighbors  # noqa: B018  cached before several threads use it
     return representation, landmarks
+
+
+def _represent(distinct, options, context):
+    """Return the representation of distinct points, or their coding."""
+    if options.n_categories is not None:
+        return select_coding(distinct, options.n_clusters, context)[1]
+    completed, coding = distinct.completed(context)
+    representation = select_representation(
+        completed, options.representation, options.n_clusters, context
+    )
+    return replace(representation, coding=coding)
 
 
 def place_landmarks(points, n_landmarks, method, rng, n_threads):

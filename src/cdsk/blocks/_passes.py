@@ -8,18 +8,20 @@ second.
 """
 
 import math
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from itertools import chain
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from cdsk._columns import ColumnSearch, warn_unknown
 from cdsk._utils import check_memory
 from cdsk.blocks._gram import compute_gram, merge_grams
 from cdsk.blocks._landmarks import fit_landmarks
 from cdsk.blocks._sample import merge_samples, sample_rows
+from cdsk.blocks._sources import Features
 
 # Multiplications for one part: a few tenths of a second.
 _PART_WORK = 2**29
@@ -52,19 +54,32 @@ def map_ordered(parts, function, n_threads):
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _map_rows(parts, n_features, function, n_threads):
-    """Yield (part, function(rows, part)) with validated rows (n, n_features)."""
+def _map_rows(parts, features, function, n_threads):
+    """Yield (part, function(rows, part)) with validated rows."""
 
     def apply(part):
-        rows = part.validate(n_features)
+        rows = part.validate(features)
         with part.explain_row_offset():
             return function(rows, part)
 
     return map_ordered(parts, apply, n_threads)
 
 
+def count_parts(parts, search, n_threads=1):
+    """Return the values in the columns of a ``ColumnSearch``, None without rows."""
+    found = None
+
+    def count(part):
+        with part.explain_row_offset():
+            return search.count(part.as_frame(), part.first_row)
+
+    for _, new in map_ordered(parts, count, n_threads):
+        found = new if found is None else ColumnSearch.merge(found, new)
+    return found
+
+
 def sample_parts(
-    parts, n_features, seed, size, key_bound=None, n_threads=1, callback=None
+    parts, features, seed, size, key_bound=None, n_threads=1, callback=None
 ):
     """Return the ``Sample`` of all parts, or None if there are no rows.
 
@@ -76,7 +91,7 @@ def sample_parts(
     def sample_part(rows, part):
         return sample_rows(rows, part.first_row, seed, size, key_bound)
 
-    for _, new in _map_rows(parts, n_features, sample_part, n_threads):
+    for _, new in _map_rows(parts, features, sample_part, n_threads):
         sample = new if sample is None else merge_samples(sample, new, size)
         if len(sample.keys) == size:
             key_bound = sample.keys[-1]
@@ -86,7 +101,7 @@ def sample_parts(
 
 
 def sum_grams(
-    parts, n_features, representation, landmarks, factors, n_threads=1, callback=None
+    parts, features, representation, landmarks, factors, n_threads=1, callback=None
 ):
     """Return the ``Gram`` of all parts, or None if there are no rows.
 
@@ -97,20 +112,20 @@ def sum_grams(
     def compute_part(rows, part):
         return compute_gram(rows, representation, landmarks, factors)
 
-    for _, new in _map_rows(parts, n_features, compute_part, n_threads):
+    for _, new in _map_rows(parts, features, compute_part, n_threads):
         gram = new if gram is None else merge_grams(gram, new)
         if callback is not None:
             callback(gram.n_rows)
     return gram
 
 
-def predict_parts(parts, n_features, predictor, method, n_threads=1):
+def predict_parts(parts, features, predictor, method, n_threads=1):
     """Yield (part, result for its rows) of a method of a ``LandmarkPredictor``."""
 
     def predict_part(rows, part):
         return getattr(predictor, method)(rows)
 
-    return _map_rows(parts, n_features, predict_part, n_threads)
+    return _map_rows(parts, features, predict_part, n_threads)
 
 
 class Passes(Protocol):
@@ -119,8 +134,10 @@ class Passes(Protocol):
     ``callback`` is called with the completed fraction of a pass.
     """
 
-    # number of rows of X, known after the sample at the latest
+    # number of rows of X, and its ``Columns``, None if all of them hold numbers; both
+    # are known after the sample at the latest
     n_rows: int
+    columns: Any
 
     def sample(self, seed, choose_size, callback) -> Any:
         """Return a handle of the sample of ``choose_size(n_rows)`` rows."""
@@ -139,19 +156,29 @@ class ThreadPasses:
     """The passes over a ``Source`` on threads of this process.
 
     ``check_features`` is called with the first rows and returns the number of features.
+    ``features`` are those of the fit, or say whether cells may be missing; then columns
+    of categories are found by ``categorical``, as ``categorical_features``.
     """
 
-    def __init__(self, source, check_features, n_threads):
+    def __init__(
+        self, source, check_features, n_threads, features=None, *, categorical=None
+    ):
         self._source = source
         self._check_features = check_features
         self._n_threads = n_threads
+        self._features = Features(0) if features is None else features
+        self._categorical = categorical
         self.n_rows = source.n_rows
 
+    @property
+    def columns(self):
+        return self._features.columns
+
     def sample(self, seed, choose_size, callback):
-        parts, n_features = self._open()
+        parts, features = self._find_columns(*self._open())
         sample = sample_parts(
             parts,
-            n_features,
+            features,
             seed=seed,
             size=choose_size(np.iinfo(int).max),
             n_threads=self._n_threads,
@@ -166,10 +193,10 @@ class ThreadPasses:
 
     def gram(self, factors, callback):
         representation, landmarks = self._fitted
-        parts, n_features = self._open(landmarks.points.size)
+        parts, features = self._open(landmarks.points.size)
         gram = sum_grams(
             parts,
-            n_features,
+            features,
             representation=representation,
             landmarks=landmarks,
             factors=factors,
@@ -184,11 +211,13 @@ class ThreadPasses:
 
     def predict(self, predictor, method, callback=None):
         """Return the result of a method of a ``LandmarkPredictor`` for all rows."""
-        parts, n_features = self._open(predictor.work_per_row)
+        parts, features = self._open(predictor.work_per_row)
         # closed if a pass fails: its threads end before the error is raised
         with closing(
-            predict_parts(parts, n_features, predictor, method, self._n_threads)
+            predict_parts(parts, features, predictor, method, self._n_threads)
         ) as results:
+            unknown: Counter[str] = Counter()
+            results = _count_unknown(results, unknown)
             if self.n_rows is None:
                 values = [value for _, value in results]
                 output = np.concatenate(values) if values else None
@@ -196,6 +225,7 @@ class ThreadPasses:
                 output = self._collect(results, self._to_fraction(callback))
         if output is None:
             raise ValueError("X must have at least one row; got 0.")
+        warn_unknown(unknown)
         return output
 
     def _collect(self, results, callback):
@@ -222,13 +252,44 @@ class ThreadPasses:
             return None
         return lambda n_read: callback(min(n_read / n, 1.0))
 
+    def _find_columns(self, parts, features):
+        """Find the columns, and return parts and features as ``_open``.
+
+        All rows are read only if the types of the first ones are not all numbers.
+        """
+        first = next(parts, None)
+        if first is None:
+            return parts, features
+        search = ColumnSearch.of(first.as_frame(), self._categorical)
+        if search is None:
+            return chain_parts(first, parts), features
+        with closing(chain_parts(first, parts)) as parts:
+            columns = search.decide(count_parts(parts, search, self._n_threads))
+        self._features = replace(self._features, columns=columns)
+        return self._open()
+
     def _open(self, work_per_row=0):
-        """Return an iterator of the parts of X, and the number of features."""
+        """Return an iterator of the parts of X, and its ``Features``."""
         parts = self._source.iter_parts(choose_part_rows(work_per_row))
         first = next(parts, None)
         if first is None:
-            return iter(()), 0
-        return chain([first], parts), self._check_features(first.rows)
+            return iter(()), self._features
+        n = self._check_features(first.rows)
+        return chain_parts(first, parts), replace(self._features, n=n)
+
+
+def chain_parts(first, parts):
+    """Yield a part and the others; they are closed with the generator."""
+    with closing(parts):
+        yield from () if first is None else (first,)
+        yield from parts
+
+
+def _count_unknown(results, unknown):
+    """Yield (part, value), and add up the cells of unknown categories."""
+    for part, value in results:
+        unknown.update(part.unknown)
+        yield part, value
 
 
 def check_same_n_rows(expected, n_rows):

@@ -9,9 +9,10 @@ part at a time, unless a block is in memory anyway.
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ import numpy as np
 from numpy.lib import format
 from scipy import sparse
 
+from cdsk._columns import Columns
+from cdsk._table import Table
 from cdsk._validation import (
     check_points,
     column_name,
     coordinate_message,
     is_frame,
+    is_missing,
     max_coordinate,
 )
 
@@ -38,8 +42,35 @@ _SUPPORTED = (
 # Suffixes of files that may hold several arrays.
 _CONTAINER_SUFFIXES = (".zarr", ".h5", ".hdf5")
 
-# Numeric types of Parquet columns.
-_NUMERIC_TYPE = re.compile("u?int|float|double|halffloat|bool|decimal")
+# Types of Parquet columns: numbers, and others that may be categories.
+_NUMERIC_TYPE = re.compile("u?int|float|double|halffloat|decimal")
+_OTHER_TYPE = re.compile("bool|(large_)?string|dictionary|null")
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the rows of X must hold.
+
+    Attributes
+    ----------
+    n : int
+        Number of columns.
+    columns : Columns or None
+        What they hold; None if all hold numbers.
+    allow_missing : bool
+        Whether cells may be missing.
+    """
+
+    n: int
+    columns: Columns | None = None
+    allow_missing: bool = True
+
+    def describe(self, rows, column):
+        """Return the name of a column of validated rows in quotes, or its number."""
+        if self.columns is None:
+            return column_name(rows, column)
+        name = self.columns.names[self.columns.kept[column]]
+        return name if name.isdecimal() else repr(name)
 
 
 @dataclass(frozen=True)
@@ -58,6 +89,9 @@ class Part:
         Index of the block.
     has_blocks : bool
         Whether X has several blocks; messages then name the block.
+    unknown : Counter
+        Number of cells of categories that the fit did not see, by column; counted by
+        ``validate``.
     """
 
     rows: Any
@@ -65,38 +99,63 @@ class Part:
     first_row_in_block: int
     block: int
     has_blocks: bool
+    unknown: Counter[str] = field(default_factory=Counter, compare=False)
 
-    def validate(self, n_features):
-        """Return the rows as C-contiguous finite floats of shape (n, n_features)."""
+    def validate(self, features):
+        """Return the rows as C-contiguous floats, numbers and codes of categories.
+
+        Missing cells are NaN.
+        """
         name = f"Block {self.block} of X" if self.has_blocks else "X"
         with self.explain_row_offset():
-            rows = check_points(
-                self.rows, name, ensure_all_finite=False, ensure_min_samples=0
-            )
-        if rows.shape[1] != n_features:
-            raise ValueError(
-                f"{name} must have {n_features} columns; got {rows.shape[1]}."
-            )
-        largest = max_coordinate(n_features)
+            rows = self._read(name, features)
+        largest = max_coordinate(features.n)
         # float32 is compared with its own largest number
         bound = min(largest, float(np.finfo(rows.dtype).max))
         is_valid = (rows <= bound) & (rows >= -bound)
+        if is_valid.all():
+            return rows
+        is_missing_cell = np.isnan(rows)
+        if features.allow_missing:
+            is_valid |= is_missing_cell
         if not is_valid.all():
             row, column = np.argwhere(~is_valid)[0]
-            self._raise_invalid(row, column, float(rows[row, column]), largest)
+            location = f"{self._locate(row)[0]}, column "
+            location += features.describe(self.rows, column) + self._locate(row)[1]
+            _raise_invalid(float(rows[row, column]), location, largest)
+        for row in np.flatnonzero(is_missing_cell.all(axis=1))[:1]:
+            raise ValueError(
+                f"X must have a value in every row; got none at "
+                f"{''.join(self._locate(row))}. Leave the row out."
+            )
         return rows
 
-    def _raise_invalid(self, row, column, value, largest):
-        location = f"row {self.first_row + row}, "
-        location += f"column {column_name(self.rows, column)}"
+    def _read(self, name, features):
+        """Return the rows as floats of any value."""
+        rows, n = self.rows, self.rows.shape[1]
+        if features.columns is None:
+            if features.allow_missing:
+                rows = _fill_missing(rows)
+            rows = check_points(
+                rows, name, ensure_all_finite=False, ensure_min_samples=0
+            )
+        if n != features.n:
+            raise ValueError(f"{name} must have {features.n} columns; got {n}.")
+        if features.columns is not None:
+            return features.columns.encode(self.as_frame(), self.unknown)
+        return rows
+
+    def as_frame(self):
+        """Return the rows with columns that can be read one by one."""
+        has_names = hasattr(self.rows, "column_names")  # of pyarrow
+        return Table.from_arrow(self.rows) if has_names else self.rows
+
+    def _locate(self, row):
+        """Return the row in X, and a remark on that in the block."""
+        in_block = ""
         if self.has_blocks:
-            location += f" (row {self.first_row_in_block + row} of block {self.block})"
-        if np.isfinite(value):
-            raise ValueError(coordinate_message(largest, f"{value:.1e} at {location}"))
-        kind = "NaN" if np.isnan(value) else "infinity"
-        raise ValueError(
-            f"Input X contains {kind} at {location}; expected finite numbers only."
-        )
+            in_block = f" (row {self.first_row_in_block + row} of block {self.block})"
+        return f"row {self.first_row + row}", in_block
 
     @contextmanager
     def explain_row_offset(self):
@@ -112,6 +171,27 @@ class Part:
             raise ValueError(
                 f"{error} (Row numbers are relative to {origin}.)"
             ) from None
+
+
+def _raise_invalid(value, location, largest):
+    if np.isfinite(value):
+        raise ValueError(coordinate_message(largest, f"{value:.1e} at {location}"))
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"Input X contains {kind} at {location}; expected finite numbers only."
+    )
+
+
+def _fill_missing(rows):
+    """Return rows with NaN for masked cells, and for missing ones among objects."""
+    if np.ma.isMaskedArray(rows):
+        return np.ma.filled(rows.astype(np.result_type(rows, np.float32)), np.nan)
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "O":
+        cells = [np.nan if is_missing(cell) else cell for cell in rows.ravel()]
+        filled = np.empty(len(cells), dtype=object)
+        filled[:] = cells
+        return filled.reshape(rows.shape)
+    return rows
 
 
 class Source:
@@ -174,7 +254,7 @@ def as_source(X: Any, single_pass: bool = False) -> Source:
         return Source(lambda: _iter_row_groups(X), True)
     if hasattr(X, "__array__") and not hasattr(X, "__getitem__"):
         X = np.asarray(X)
-    if hasattr(X, "shape") and hasattr(X, "__getitem__"):
+    if hasattr(X, "shape") and (hasattr(X, "__getitem__") or hasattr(X, "iloc")):
         n_rows = int(X.shape[0]) if len(X.shape) == 2 else None
         return Source(lambda: iter([X]), False, n_rows)
     if isinstance(X, Iterator) and not single_pass:
@@ -326,17 +406,24 @@ def _open_parquet(paths):
         ) from None
 
 
-def _check_numeric(schema, features, where=""):
+def _check_types(schema, features, expected, where=""):
+    """Refuse columns that hold neither numbers nor categories, or not as expected."""
     for name in features:
-        kind = schema.field(name).type
-        if not _NUMERIC_TYPE.match(str(kind)):
+        kind, first = (str(s.field(name).type) for s in (schema, expected))
+        is_number = bool(_NUMERIC_TYPE.match(kind))
+        if not is_number and not _OTHER_TYPE.match(kind):
             raise ValueError(
-                f"X must hold numbers only; got {kind} in column {name!r}{where}. "
-                "Drop or encode the column."
+                f"X must hold numbers or categories; got {kind} in column {name!r}"
+                f"{where}. Drop or convert the column."
+            )
+        if is_number != bool(_NUMERIC_TYPE.match(first)):
+            raise ValueError(
+                f"X must name files of one type in column {name!r}; got {kind}{where} "
+                f"and {first} before. Convert one of them."
             )
 
 
-def _check_schema(fragment, features, index):
+def _check_schema(fragment, expected, features, index):
     """Raise ValueError if the columns of a file are not those of the first."""
     schema, path = fragment.physical_schema, getattr(fragment, "path", "a fragment")
     names = [name for name in schema.names if name not in index]
@@ -349,15 +436,15 @@ def _check_schema(fragment, features, index):
                 "X must name files with the columns of the first file, "
                 f"{', '.join(features)}; {path} {verb} {', '.join(columns)}."
             )
-    _check_numeric(schema, features, f" of {path}")
+    _check_types(schema, features, expected, f" of {path}")
 
 
 def _iter_row_groups(dataset):
     # pandas stores its index among the columns
     index = (dataset.schema.pandas_metadata or {}).get("index_columns", ())
     features = [name for name in dataset.schema.names if name not in index]
-    _check_numeric(dataset.schema, features)
+    _check_types(dataset.schema, features, dataset.schema)
     for fragment in dataset.get_fragments():
-        _check_schema(fragment, features, index)
+        _check_schema(fragment, dataset.schema, features, index)
         for group in fragment.split_by_row_group():
             yield group.to_table(schema=dataset.schema, columns=features)

@@ -23,6 +23,7 @@ REPRESENTATIONS = (
     *("chi_square", "indicators"),
 )
 METRICS = ("euclidean", "cosine")
+MISSING = ("auto", "error")
 
 # Larger fits take seconds, and their progress is shown.
 MAX_SILENT_SIZE, MAX_SILENT_ROWS = 10**6, 10**4
@@ -47,6 +48,21 @@ def add_command(commands):
 
 
 def _add_data_options(command):
+    command.add_argument(
+        "--categories",
+        type=lambda text: tuple(part.strip() for part in text.split(",")),
+        default=(),
+        metavar="A,B",
+        help="features that are categories although their cells are numbers, such as "
+        "codes, or some of them (default: columns with text)",
+    )
+    command.add_argument(
+        "--missing",
+        choices=MISSING,
+        default="auto",
+        help="fill missing cells from similar rows, or refuse them (default: "
+        "%(default)s)",
+    )
     command.add_argument(
         "--representation",
         choices=REPRESENTATIONS,
@@ -160,7 +176,10 @@ def _parse_seed(text):
 
 def _run(arguments):
     _check_arguments(arguments)
-    X, names, ids = read_points(arguments)
+    from cdsk.cli._kinds import ColumnKinds
+
+    kinds = ColumnKinds(arguments.categories, arguments.missing == "auto")
+    X, names, ids = read_points(arguments, kinds)
     model, seconds = _fit(X, arguments)
     if names is not None and all(names) and len(set(names)) == len(names):
         import numpy as np
@@ -173,7 +192,7 @@ def _run(arguments):
     text = format_labels({"label": model.labels_, "weight": model.weights_}, ids)
     write_output(arguments.output, text, "labels")
     if not arguments.quiet:
-        _print_summary(model, names, seconds)
+        _print_summary(model, X, names, seconds)
     _write_report(model, X, names, ids, arguments)
     if arguments.plot is not None:
         from cdsk.plot._files import save_scatter
@@ -211,7 +230,8 @@ def _fit(X, arguments):
     from cdsk._cdsk import CDSK
 
     verbose = arguments.verbose
-    if len(X) > MAX_SILENT_ROWS or X.size > MAX_SILENT_SIZE:
+    n, d = X.shape
+    if n > MAX_SILENT_ROWS or n * d > MAX_SILENT_SIZE:
         verbose = max(verbose, 1)
     model = CDSK(
         arguments.clusters,
@@ -219,6 +239,8 @@ def _fit(X, arguments):
         metric=arguments.metric,
         representation=arguments.representation,
         n_components=arguments.components,
+        categorical_features=_find_categorical(X, arguments.categories),
+        missing=arguments.missing,
         lam=arguments.lam,
         max_iter=arguments.max_iter,
         noise=arguments.noise,
@@ -228,6 +250,13 @@ def _fit(X, arguments):
     )
     start = time.perf_counter()
     return model.fit(X), time.perf_counter() - start
+
+
+def _find_categorical(X, asked):
+    """Return the columns of categories; by their types, if none is asked for."""
+    if not asked:
+        return "from_dtype"
+    return [j for j, dtype in enumerate(X.dtypes) if dtype.kind == "O"]
 
 
 def _write_report(model, X, names, ids, arguments):
@@ -245,11 +274,17 @@ def _write_report(model, X, names, ids, arguments):
         report.to_html(arguments.html)
 
 
-def _print_summary(model, names, seconds):
+def _print_summary(model, X, names, seconds):
     n_samples, n_support = len(model.labels_), len(model.support_)
     features = pluralize(model.n_features_in_, "feature")
-    columns = "" if names is None else f" ({_shorten_list(names)})"
-    print_message(f"{pluralize(n_samples, 'point')}, {features}{columns}")
+    if model.columns_ is None:
+        columns = "" if names is None else f" ({_shorten_list(names)})"
+        missing = _describe_missing(X)
+        missing = f"; {missing}" if missing else ""
+        print_message(f"{pluralize(n_samples, 'point')}, {features}{columns}{missing}")
+    else:
+        print_message(f"{pluralize(n_samples, 'point')}, {features}")
+        print_message(_describe_columns(model.columns_, X))
 
     sizes = [int((model.labels_ == y).sum()) for y in range(model.n_clusters_)]
     clusters = f"{pluralize(len(sizes), 'cluster')}, sizes {', '.join(map(str, sizes))}"
@@ -267,6 +302,33 @@ def _print_summary(model, names, seconds):
         f"({n_support / n_samples:.0%}), bandwidth {bandwidth}, "
         f"{pluralize(model.n_iter_, 'iteration')}, {gap}, {seconds:.2f} s"
     )
+
+
+def _describe_columns(columns, X):
+    """Return what the columns of a table were taken for."""
+    # a column without a name has its number
+    names = [name or str(j) for j, name in enumerate(columns.names, start=1)]
+    known = list(zip(names, columns.categories, strict=True))
+    numbers = [name for name, categories in known if categories is None]
+    grouped = [f"{name} ({len(found)})" for name, found in known if found]
+    left_out = [name for name, found in known if found == ()]
+    lists = {"numbers": numbers, "categories": grouped, "left out": left_out}
+    parts = [
+        f"{kind}: {_shorten_list(names)}" for kind, names in lists.items() if names
+    ]
+    missing = _describe_missing(columns.encode(X))
+    return "; ".join([*parts, missing] if missing else parts)
+
+
+def _describe_missing(X):
+    """Return the number of missing cells of an array, and of columns with some."""
+    import numpy as np
+
+    count = np.isnan(X).sum(axis=0)
+    if not count.any():
+        return ""
+    cells = pluralize(int(count.sum()), "missing cell")
+    return f"{cells} in {pluralize(int(np.count_nonzero(count)), 'column')}"
 
 
 def _shorten_list(names):

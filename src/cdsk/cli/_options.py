@@ -13,8 +13,10 @@ FORMATS = (
     "Text files are read by their suffix: cells are separated by commas in .csv "
     "(semicolons with --decimal ,), by tabs in .tsv, by white space in .txt. They may "
     "be compressed (.gz, .bz2, .xz, .zst). The first row is read as column names if "
-    "none of its cells is a number, or if one is text above a number; a warning is "
-    "shown if this is ambiguous."
+    "one of its cells is text above a number, or if all are text that does not occur "
+    "again; a warning is shown if this is ambiguous. Columns whose cells are all "
+    "numbers hold numbers, others categories. Empty cells, NA, NaN, null and ? are "
+    "missing."
 )
 
 
@@ -42,7 +44,7 @@ def _add_column_options(command):
     command.add_argument(
         "data",
         metavar="DATA",
-        help="table of numbers, one row per point: .csv .tsv .txt, also compressed, "
+        help="table, one row per point: .csv .tsv .txt, also compressed, "
         ".parquet .npy .npz (array X), or - for CSV on standard input",
     )
     command.add_argument(
@@ -74,7 +76,7 @@ def check_table_options(arguments):
         )
 
 
-def read_points(arguments, fitted_names=None):
+def read_points(arguments, kinds=None):
     """Return the points, column names and cells of ``--id``, as ``read_table``."""
     from cdsk.cli._tables import read_table
 
@@ -90,7 +92,7 @@ def read_points(arguments, fitted_names=None):
         header=arguments.header,
         delimiter=arguments.delimiter,
         decimal=arguments.decimal,
-        fitted_names=fitted_names,
+        kinds=kinds,
     )
 
 

@@ -18,7 +18,8 @@ def add_command(commands):
         "predict",
         help="label new rows with a saved model",
         description="Label the rows of a table with a model of cdsk cluster --save. "
-        "Columns are matched by name if both the model and the table have names. A "
+        "Columns are matched by name if both the model and the table have names. "
+        "Categories that the model has not seen count as missing. A "
         "model from an untrusted source cannot run code, but its labels may be "
         "arbitrary.",
         epilog=FORMATS,
@@ -32,14 +33,12 @@ def _run(arguments):
     check_table_options(arguments)
     check_outputs([arguments.model, arguments.data], {"-o": arguments.output})
 
+    from cdsk.cli._kinds import ColumnKinds
     from cdsk.cli._models import load_model
     from cdsk.cli._tables import format_labels
 
     model = load_model(arguments.model)
-    names = getattr(model, "feature_names_in_", None)
-    X, _, ids = read_points(
-        arguments, fitted_names=None if names is None else names.tolist()
-    )
+    X, _, ids = read_points(arguments, ColumnKinds.of_model(model))
     model.set_params(n_threads=arguments.threads)
     with warnings.catch_warnings():
         # columns already have the order of the model

@@ -2,6 +2,7 @@
 """``CDSK`` of dask collections (tests/test_dask_estimator.py)."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Self
 
 import dask.array as da
@@ -10,6 +11,7 @@ from distributed import Client
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cdsk._columns import ColumnSearch
 from cdsk._utils import Progress, explain_memory_error, rollback_on_error
 from cdsk._validation import check_columns
 from cdsk.blocks._estimator import STAGE_SHARES, LandmarkEstimator
@@ -32,15 +34,16 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
     The same rows and the same ``random_state`` give the same bits as ``BlockCDSK``,
     whatever the chunks, the workers and their number.
 
-    ``fit`` makes two passes over the chunks, and a third one if chunk sizes are
-    unknown: persist X if that is cheaper than computing it again. The landmarks are
-    clustered in the process of the caller. Labels and predictions are lazy, with the
-    chunks of X.
+    ``fit`` makes two passes over the chunks, one more if chunk sizes are unknown, and
+    one more if there are categories: persist X if that is cheaper than computing it
+    again. The landmarks are clustered in the process of the caller. Labels and
+    predictions are lazy, with the chunks of X; each chunk warns of new categories.
 
     Parameters
     ----------
     n_clusters, n_landmarks, sample_size, landmarks, representation, n_components, \
-            lam, max_iter, tol, qp_tol, assign_labels, n_init, random_state, verbose
+            categorical_features, missing, lam, max_iter, tol, qp_tol, assign_labels, \
+            n_init, random_state, verbose
         As for ``BlockCDSK``.
     kernel : {"rbf"}, default="rbf"
         Only "rbf" is supported, as rows are compared with landmarks.
@@ -56,7 +59,7 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         Cluster of each row, lazily, as returned by ``predict``. It refers to X and is
         not pickled.
     n_samples_, n_clusters_, landmarks_, landmark_counts_, landmark_model_, \
-            representation_, choice_, lam_, n_iter_, converged_, params_, \
+            representation_, columns_, choice_, lam_, n_iter_, converged_, params_, \
             n_features_in_, feature_names_in_
         As for ``BlockCDSK``.
 
@@ -85,6 +88,8 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         kernel: str = "rbf",
         representation: str = "auto",
         n_components: int | None = None,
+        categorical_features: Any = "from_dtype",
+        missing: str = "auto",
         lam: float = 0.2,
         max_iter: int = 20,
         tol: float = 1e-4,
@@ -103,6 +108,8 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
             landmarks=landmarks,
             representation=representation,
             n_components=n_components,
+            categorical_features=categorical_features,
+            missing=missing,
             lam=lam,
             max_iter=max_iter,
             tol=tol,
@@ -134,12 +141,14 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         with rollback_on_error(self):
             landmark_model = self._check_parameters()
             rows = self._validate(X, reset=True)
+            search = ColumnSearch.of(_get_meta(X, rows), self.categorical_features)
             with (
                 self._make_runner() as runner,
                 Progress(self.verbose, _STAGE_SHARES) as progress,
             ):
                 progress.stage("sample")
-                passes = DaskPasses(rows, runner)
+                features = replace(self._get_features(True), n=self.n_features_in_)
+                passes = DaskPasses(rows, runner, features, search)
                 return self._fit(passes, landmark_model, progress)
 
     def predict(self, X: Any) -> da.Array:
@@ -199,13 +208,14 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
 
     def _predict(self, X, method):
         check_is_fitted(self, "landmarks_")
-        return predict_lazily(self._validate(X, reset=False), self._predictor, method)
+        rows = self._validate(X, reset=False)
+        return predict_lazily(rows, self._get_features(False), self._predictor, method)
 
     def _validate(self, X, reset):
         rows = as_row_chunks(X)
-        # the meta of a DataFrame has its column names and no rows
-        meta = X._meta if hasattr(X, "columns") else rows
-        check_columns(meta, "X")
+        meta = _get_meta(X, rows)
+        if reset and self.categorical_features is None:
+            check_columns(meta, "X")
         validate_data(self, meta, reset=reset, skip_check_array=True)
         return rows
 
@@ -244,3 +254,8 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         if "params_" in state:
             state["params_"] = state["params_"] | {"client": None}
         return state
+
+
+def _get_meta(X, rows):
+    """Return X without its rows: the columns of a DataFrame have names and types."""
+    return X._meta if hasattr(X, "columns") else np.empty((0, rows.shape[1]))

@@ -2,6 +2,7 @@
 """The passes of a fit over a dask array (tests/test_dask_estimator.py)."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import dask
@@ -10,10 +11,12 @@ import numpy as np
 from dask import delayed
 from dask.base import tokenize
 
+from cdsk._columns import ColumnSearch
 from cdsk.blocks._gram import merge_grams
 from cdsk.blocks._passes import check_same_n_rows
 from cdsk.blocks._sample import merge_samples
 from cdsk.dask._tasks import (
+    count_task,
     gram_task,
     landmarks_task,
     length_task,
@@ -46,16 +49,16 @@ def as_row_chunks(X):
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
 
 
-def predict_lazily(X, predictor, method):
+def predict_lazily(X, features, predictor, method):
     """Return a dask array of a ``LandmarkPredictor`` method, in the chunks of X."""
     empty = predictor.empty(method)
     n_columns = empty.shape[1] if empty.ndim == 2 else 1
     output = X.map_blocks(
         predict_task,
-        name=f"cdsk-{method}-{tokenize(X, predictor)}",
+        name=f"cdsk-{method}-{tokenize(X, features, predictor)}",
         chunks=(X.chunks[0], (n_columns,)),
         meta=empty.reshape(0, n_columns),
-        n_features=X.shape[1],
+        features=features,
         predictor=delayed(predictor, pure=True, traverse=False),
         method=method,
     )
@@ -64,14 +67,24 @@ def predict_lazily(X, predictor, method):
 
 
 class DaskPasses:
-    """The passes over X, by a runner: ``Local`` or ``Cluster``."""
+    """The passes over X, by a runner: ``Local`` or ``Cluster``.
 
-    def __init__(self, X, runner):
+    ``search`` is a ``ColumnSearch`` by the types of X, None if all are numbers.
+    """
+
+    def __init__(self, X, runner, features, search=None):
         self._runner = runner
+        self._features, self._search = features, search
         self._X = self._with_known_chunks(X)
         self.n_rows = self._X.shape[0]
 
+    @property
+    def columns(self):
+        return self._features.columns
+
     def sample(self, seed, choose_size, callback):
+        if self._search is not None:
+            self._features = replace(self._features, columns=self._find_columns())
         size = choose_size(self.n_rows)
         key_bound = _bound_keys(size, self.n_rows)
         sample, n_sampled = self._sample(seed, size, key_bound, callback)
@@ -87,19 +100,37 @@ class DaskPasses:
 
     def gram(self, factors, callback):
         grams = map_chunks(
-            self._X, gram_task, "similarities", fitted=self._fitted, factors=factors
+            self._X,
+            gram_task,
+            "similarities",
+            features=self._features,
+            fitted=self._fitted,
+            factors=factors,
         )
         gram = self._runner.compute(self._runner.merge(grams, merge_grams, callback))
         check_same_n_rows(self.n_rows, 0 if gram is None else gram.n_rows)
         return gram
 
     def predict_labels(self, predictor, callback):
-        return predict_lazily(self._X, predictor, "predict")
+        return predict_lazily(self._X, self._features, predictor, "predict")
+
+    def _find_columns(self):
+        """Return the columns by the values in all rows."""
+        counts = map_chunks(self._X, count_task, "categories", search=self._search)
+        task = self._runner.merge(counts, ColumnSearch.merge, lambda fraction: None)
+        found = self._runner.compute(task)
+        return None if found is None else self._search.decide(found)
 
     def _sample(self, seed, size, key_bound, callback):
         """Return a task with the sample, and the number of rows in it."""
         samples = map_chunks(
-            self._X, sample_task, "sample", seed=seed, size=size, key_bound=key_bound
+            self._X,
+            sample_task,
+            "sample",
+            features=self._features,
+            seed=seed,
+            size=size,
+            key_bound=key_bound,
         )
         merge = partial(merge_samples, size=size)
         sample = self._runner.merge(samples, merge, callback)

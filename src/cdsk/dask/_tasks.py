@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tasks on a chunk, or on results of chunks (tests/test_dask_tasks.py).
 
-The tasks of a fit return a ``Sample`` or a ``Gram`` of a chunk, None if it has no rows.
-Each runs on one thread, as the scheduler keeps the processors busy. A chunk is
-read in the task that processes it, as dask fuses operations on chunks. In messages a
-chunk is a block of X, with the index it has in ``X.blocks``.
+The tasks of a fit return values of columns, a ``Sample`` or a ``Gram`` of a chunk, None
+if it has no rows. Each runs on one thread, as the scheduler keeps the processors busy.
+A chunk is read in the task that processes it, as dask fuses operations on chunks. In
+messages a chunk is a block of X, with the index it has in ``X.blocks``.
 """
 
+from collections import Counter
 from functools import reduce
 from uuid import uuid4
 
@@ -14,10 +15,12 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy import sparse
 
+from cdsk._columns import warn_unknown
 from cdsk.blocks._gram import Gram
 from cdsk.blocks._landmarks import Landmarks, fit_landmarks
 from cdsk.blocks._passes import (
     choose_part_rows,
+    count_parts,
     predict_parts,
     sample_parts,
     sum_grams,
@@ -41,41 +44,49 @@ def map_chunks(X, function, name, **kwargs):
         name=make_key(name),
         chunks=((1,) * X.numblocks[0], (1,)),
         meta=np.empty((0, 0), dtype=object),
-        n_features=X.shape[1],
         **kwargs,
     )
 
 
-def length_task(chunk, n_features):
+def length_task(chunk):
     """Return the number of rows (1, 1)."""
     return np.array([[len(chunk)]])
 
 
-def sample_task(chunk, n_features, seed, size, key_bound, block_info=None):
+def count_task(chunk, search, block_info=None):
+    """Return the values in the columns of a ``ColumnSearch``, in a chunk."""
+    return count_parts(_iter_parts(chunk, block_info), search)
+
+
+def sample_task(chunk, features, seed, size, key_bound, block_info=None):
     """Return the ``Sample`` of a chunk."""
     parts = _iter_parts(chunk, block_info)
-    return sample_parts(parts, n_features, seed=seed, size=size, key_bound=key_bound)
+    return sample_parts(parts, features, seed=seed, size=size, key_bound=key_bound)
 
 
-def gram_task(chunk, n_features, fitted, factors, block_info=None):
+def gram_task(chunk, features, fitted, factors, block_info=None):
     """Return the ``Gram`` of a chunk, given the result of ``landmarks_task``."""
     representation, landmarks, _ = fitted
     return sum_grams(
         _iter_parts(chunk, block_info, landmarks.points.size),
-        n_features,
+        features,
         representation=representation,
         landmarks=landmarks,
         factors=factors,
     )
 
 
-def predict_task(chunk, n_features, predictor, method, block_info=None):
+def predict_task(chunk, features, predictor, method, block_info=None):
     """Return the result of a ``LandmarkPredictor`` for a chunk, as a matrix."""
     block, first_row = _locate(block_info)
     parts = _iter_parts(chunk, block_info, predictor.work_per_row)
     try:
-        results = predict_parts(parts, n_features, predictor, method)
-        values = [value for _, value in results]
+        results = predict_parts(parts, features, predictor, method)
+        values: list[np.ndarray] = []
+        unknown: Counter[str] = Counter()
+        for part, value in results:
+            values.append(value)
+            unknown.update(part.unknown)
     except ValueError as error:
         if first_row is not None:
             raise
@@ -83,6 +94,7 @@ def predict_task(chunk, n_features, predictor, method, block_info=None):
             f"{error} (Chunk sizes are unknown: row numbers are relative to block "
             f"{block}.)"
         ) from None
+    warn_unknown(unknown)
     output = np.concatenate([predictor.empty(method), *values])
     return output if output.ndim == 2 else output[:, np.newaxis]
 

@@ -83,6 +83,7 @@ def scatter(
 
 def _check_points(model, X):
     check_is_fitted(model, "labels_")
+    X = _complete(model, X)
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
@@ -100,6 +101,15 @@ def _check_points(model, X):
         )
     weights = getattr(model, "weights_", None)
     return points, labels, np.ones(len(labels)) if weights is None else weights
+
+
+def _complete(model, X):
+    """Return a table with categories or missing cells as complete coordinates."""
+    columns = getattr(model, "columns_", None)
+    if columns is not None and len(np.shape(X)) == 2:
+        X = columns.encode(X)
+    coding = getattr(getattr(model, "representation_", None), "coding", None)
+    return X if coding is None else coding.transform(np.asarray(X, dtype=np.float64))
 
 
 def _check_boundaries(model):
