@@ -313,3 +313,9 @@ CLOCKS = r"\b(sleep|monotonic|perf_[c]ounter|process_[t]ime|time\.time)\("
 def test_no_test_reads_a_clock(path):
     # Contributing: what to use instead
     assert re.findall(CLOCKS, path.read_text(encoding="utf-8")) == []
+
+
+def test_every_module_of_the_core_is_installed():
+    listed = (PACKAGE / "meson.build").read_text()
+    files = {path.name for path in PACKAGE.glob("_*.py*") if path.suffix != ".pyx"}
+    assert {file for file in files if f"'{file}'" not in listed} <= {"_version.py"}

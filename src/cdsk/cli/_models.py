@@ -28,6 +28,7 @@ TRUSTED = (
     "cdsk._columns.Columns",
     "cdsk._coding.Coding",
     "cdsk._filling.Filling",
+    "cdsk._missing.MissingCells",
     "cdsk._cdsk.CDSK",
     "cdsk._result.Predictor",
     "cdsk._voting.NoiseRule",
