@@ -36,6 +36,7 @@ LAYERS = [
     "_columns",
     "_missing",
     "_preprocessing",
+    "_null_data",
     "_initialization",
     "_candidates",
     "_partition_choice",
@@ -48,6 +49,7 @@ LAYERS = [
     "_map",
     "_select_lambda",
     "_suggest_n_clusters",
+    "_stability",
 ]
 # The satellites, each with the others that it may import from.
 SATELLITES = {
@@ -65,6 +67,7 @@ LAZY_IMPORTS = {
     ("_cdsk", "theory"),
     ("_profiles", "report"),
     ("_rules", "report"),
+    ("_stability", "report"),
 }
 
 PYTHON = sorted(PACKAGE.rglob("*.py"))

@@ -71,7 +71,9 @@ class Coding:
             x, w = x[is_known].astype(np.float64), weights[is_known]
             share = None
             if m is not None:
-                share = np.bincount(x.astype(np.intp), w, minlength=m) / w.sum()
+                share = np.bincount(x.astype(np.intp), w, minlength=m) / (
+                    w.sum() or 1.0
+                )
             elif len(x):
                 mean[j] = np.average(x, weights=w)
                 spread = np.sqrt(np.average((x - mean[j]) ** 2, weights=w))
