@@ -73,16 +73,16 @@ def test_a_split_blob_is_worse_than_the_others(X):
 
 
 @pytest.mark.parametrize(
-    ("low", "mean", "limit", "verdict"),
+    ("low", "mean", "verdict"),
     [
-        (0.8, 0.9, 0.7, "stable"),
-        (0.7, 0.9, 0.7, "unclear"),
-        (0.6, 0.7, 0.7, "not stable"),
-        (np.nan, np.nan, 0.7, "unclear"),
+        (0.6, 0.9, "stable"),
+        (0.5, 0.9, "unclear"),
+        (0.6, 0.7, "not stable"),
+        (np.nan, np.nan, "unclear"),
     ],
 )
-def test_verdicts(low, mean, limit, verdict):
-    assert _stability._judge(low, mean, limit) == verdict
+def test_verdicts(low, mean, verdict):
+    assert _stability._judge(low, mean, 0.5, 0.7) == verdict
 
 
 def test_a_single_cluster_is_not_stable(X):

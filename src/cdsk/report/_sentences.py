@@ -239,7 +239,8 @@ def describe_stability(stability: dict[str, Any]) -> list[str]:
         "stable": "The clusters are stable, more than those of data without clusters",
         "unclear": "It is unclear whether the clusters are stable",
         "not stable": (
-            "The clusters are not stable: no more than those of data without clusters"
+            "The clusters are not stable: those of data without clusters may be found "
+            "as often"
         ),
     }
     sentences = [
