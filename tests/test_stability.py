@@ -77,7 +77,8 @@ def test_a_split_blob_is_worse_than_the_others(X):
     [
         (0.6, 0.9, "stable"),
         (0.5, 0.9, "unclear"),
-        (0.6, 0.7, "not stable"),
+        (0.6, 0.7, "unclear"),
+        (0.5, 0.7, "not stable"),
         (np.nan, np.nan, "unclear"),
     ],
 )

@@ -73,8 +73,7 @@ class Stability:
     ``print`` says it in words. A value is compared with a *limit*: the largest mean ARI
     of a data set without clusters, or the mean Jaccard index that 5 % of their clusters
     exceed. It is "stable" if its mean is above the limit and 95 % of the resamples are
-    above the mean without clusters, "not stable" if its mean is not above the limit,
-    and else "unclear".
+    above the mean without clusters, "not stable" if neither is so, and else "unclear".
 
     Attributes
     ----------
@@ -256,7 +255,7 @@ def _judge(low: float, mean: float, null_mean: float, limit: float) -> str:
     """Return the verdict on a value; NaN is unclear."""
     if mean > limit and low > null_mean:
         return STABLE
-    return UNSTABLE if mean <= limit else UNCLEAR
+    return UNSTABLE if mean <= limit and low <= null_mean else UNCLEAR
 
 
 def _to_finite(value: float) -> float | None:
@@ -314,7 +313,7 @@ def stability(
     Notes
     -----
     The cost is that of about 100 fits of half the rows, at most 2000, and ``n_null`` of
-    all, at most 4000: a minute for 1000 rows, two for any larger number, on one core.
+    all, at most 4000: on one core 40 seconds for 1000 rows, 90 for 20 000.
     Resamples run one after the other; threads work within a fit. Warnings of these fits
     are not shown.
 
@@ -422,7 +421,8 @@ def _check(model: Any, X: Any) -> _Data:
             f"stability fits halves of the rows and needs at least {least} rows for "
             f"{n_clusters} clusters; got {n_rows}. Use more rows or fewer clusters."
         )
-    return _Data(X[used], weights, model.labels_[used], n_clusters)
+    X = X if len(used) == n else X[used]
+    return _Data(X, weights, model.labels_[used], n_clusters)
 
 
 def _make_context(model: CDSK, n_threads: int | None) -> FitContext:
