@@ -37,6 +37,7 @@ LAYERS = [
     "_columns",
     "_missing",
     "_preprocessing",
+    "_null_data",
     "_initialization",
     "_candidates",
     "_partition_choice",
@@ -49,6 +50,7 @@ LAYERS = [
     "_map",
     "_select_lambda",
     "_suggest_n_clusters",
+    "_stability",
 ]
 # The satellites, each with the others that it may import from.
 SATELLITES = {
@@ -66,6 +68,7 @@ LAZY_IMPORTS = {
     ("_cdsk", "theory"),
     ("_profiles", "report"),
     ("_rules", "report"),
+    ("_stability", "report"),
 }
 
 PYTHON = sorted(PACKAGE.rglob("*.py"))

@@ -12,8 +12,9 @@ import cdsk
 HEAVY = {"numpy", "scipy", "sklearn", "threadpoolctl", "matplotlib", "pandas"}
 NAMES = """
     BlockCDSK CDSK CountChoice LambdaChoice Profiles QPResult Report Rules SparseStart
-    __version__ baselines gaussian_gram gaussian_rows get_include plot select_lambda
-    similarity_matrix solve_qp sparse_start suggest_n_clusters theory
+    Stability __version__ baselines gaussian_gram gaussian_rows get_include plot
+    select_lambda similarity_matrix solve_qp sparse_start stability suggest_n_clusters
+    theory
 """.split()
 
 

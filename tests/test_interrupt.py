@@ -123,6 +123,7 @@ USES = {
     "select_lambda": lambda X, model: cdsk.select_lambda(
         X, 3, grid=[0.1, 0.3], random_state=0
     ),
+    "stability": lambda X, model: cdsk.stability(model, X, 2, n_null=2, random_state=0),
 }
 
 

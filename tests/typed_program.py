@@ -78,6 +78,12 @@ def pictures(model: CDSK, X: Floats) -> None:
     assert_type(plot.margins(model), Axes)
     assert_type(plot.profiles(model, X, kind="strips"), Axes)
     assert_type(plot.overview(model, X), Figure)
+    found = cdsk.stability(model, X, 2, n_null=2, random_state=0)
+    assert_type(found, cdsk.Stability)
+    assert_type(found.verdict, str)
+    assert_type(found.ari, Floats)
+    assert_type(plot.stability(found), Axes)
+    assert_type(model.report(stability=found), cdsk.Report)
 
 
 def theorems(model: CDSK, X: Floats) -> None:

@@ -14,6 +14,8 @@ from ._qp import QPResult as QPResult
 from ._qp import solve_qp as solve_qp
 from ._rules import Rules as Rules
 from ._select_lambda import select_lambda as select_lambda
+from ._stability import Stability as Stability
+from ._stability import stability as stability
 from ._suggest_n_clusters import suggest_n_clusters as suggest_n_clusters
 from ._utils import get_include as get_include
 from ._version import __version__ as __version__

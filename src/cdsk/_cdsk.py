@@ -71,6 +71,7 @@ from cdsk._validation import (
 )
 
 if TYPE_CHECKING:  # satellites, imported by the methods that need them
+    from cdsk._stability import Stability
     from cdsk.report._report import Report
     from cdsk.theory import GeneralizationBound
 
@@ -755,6 +756,7 @@ class CDSK(
         *,
         feature_names: Iterable[str] | None = None,
         row_names: Iterable[object] | None = None,
+        stability: "Stability | None" = None,
     ) -> "Report":
         """Return a summary of the fit: results, selected options and warnings.
 
@@ -772,6 +774,8 @@ class CDSK(
         row_names : iterable, default=None
             Names of the rows; None takes the index of a pandas frame, unless it only
             counts, or the row numbers, from 0.
+        stability : Stability, default=None
+            Result of ``cdsk.stability`` for this fit, which the report then shows.
 
         Returns
         -------
@@ -781,7 +785,11 @@ class CDSK(
 
         check_is_fitted(self, "labels_")
         report: Report = make_report(
-            self, X, feature_names=feature_names, row_names=row_names
+            self,
+            X,
+            feature_names=feature_names,
+            row_names=row_names,
+            stability=stability,
         )
         return report
 

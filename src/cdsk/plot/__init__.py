@@ -14,6 +14,7 @@ from cdsk.plot._overview import overview
 from cdsk.plot._profiles import profiles
 from cdsk.plot._scatter import scatter
 from cdsk.plot._similarity import similarity
+from cdsk.plot._stability import stability
 
 __all__ = [
     "choice",
@@ -25,4 +26,5 @@ __all__ = [
     "profiles",
     "scatter",
     "similarity",
+    "stability",
 ]

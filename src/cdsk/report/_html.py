@@ -16,7 +16,12 @@ from importlib.resources import files
 from string import Template
 
 from cdsk.report._feature_table import to_json_value
-from cdsk.report._formatting import format_count, format_representation, pluralize
+from cdsk.report._formatting import (
+    format_count,
+    format_representation,
+    format_share,
+    pluralize,
+)
 from cdsk.report._profile_cards import render_profiles
 from cdsk.report._sentences import (
     REPRESENTATION_VALUES,
@@ -26,11 +31,16 @@ from cdsk.report._sentences import (
     describe_kernel,
     describe_margins,
     describe_n_clusters,
+    describe_stability,
     describe_unlabeled,
     describe_weights,
 )
 from cdsk.report._svg import format_color, render_scatter
-from cdsk.report._text import select_least_confident, select_profiles
+from cdsk.report._text import (
+    select_least_confident,
+    select_least_stable,
+    select_profiles,
+)
 
 # If there are more clusters, only the rows of those of lowest confidence are listed.
 MAX_CLUSTERS = 100
@@ -68,6 +78,7 @@ def render_page(summary, plotted, row_map, distributions):
         axes=_render_axes(summary, plotted),
         clusters=_render_clusters(summary),
         profiles=_render_profiles(summary, distributions),
+        stability=_render_stability(summary),
         map="" if row_map is None else _render_map(summary, row_map),
         confidence=_CONFIDENCE,
         shown_features=_describe_features(summary),
@@ -228,6 +239,36 @@ def _render_profiles(summary, distributions):
         n_shown, n_all = len(shown), len(summary["profiles"])
         profiles = f"<p>{n_shown} of {n_all}, those of lowest confidence:</p>{profiles}"
     return Template(_read_resource("profiles.html")).substitute(profiles=profiles)
+
+
+# --- stability ------------------------------------------------------------------------
+
+
+def _render_stability(summary):
+    """Return the section on resamples, nothing if they were not measured."""
+    stability = summary["stability"]
+    if stability is None:
+        return ""
+    whole = describe_stability(stability | {"clusters": []})
+    listed = select_least_stable(stability, MAX_CLUSTERS)
+    if len(listed) < len(stability["clusters"]):
+        whole.append(f"The {len(listed)} clusters that are found least often")
+    rows = []
+    for c in listed:
+        y, jaccard = c["cluster"], c["jaccard"]
+        interval = "–" if jaccard is None else f"{c['low']:.2f} to {c['high']:.2f}"
+        rows.append(
+            f'<tr data-cluster="{y}" style="{format_color(y)}"><th scope="row">'
+            f'<span class="swatch"></span>Cluster {y}</th>'
+            f"<td>{_render_bar(jaccard, _format_fixed(jaccard, 2))}</td>"
+            f"<td>{interval}</td><td>{c['null_mean']:.2f}, "
+            f"{c['null_limit']:.2f}</td>"
+            f"<td>{'–' if jaccard is None else format_share(c['found'])}</td>"
+            f"<td>{c['verdict']}</td></tr>"
+        )
+    return Template(_read_resource("stability.html")).substitute(
+        sentences=_render_paragraphs(whole), rows="".join(rows)
+    )
 
 
 # --- map ------------------------------------------------------------------------------

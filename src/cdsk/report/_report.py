@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cdsk._distributions import Distribution, compute_distributions
 from cdsk._profiles import LabeledTable, compute_profiles
+from cdsk._stability import Stability
 from cdsk.report._feature_table import FeatureTable
 from cdsk.report._map import RowMap
 from cdsk.report._plotted_rows import PlottedRows, sample_rows
@@ -98,6 +101,7 @@ def make_report(
     *,
     feature_names: Iterable[str] | None = None,
     row_names: Iterable[object] | None = None,
+    stability: Stability | None = None,
     overrides: dict[str, Any] | None = None,
 ) -> Report:
     """Return the ``Report`` of a fitted CDSK.
@@ -114,6 +118,8 @@ def make_report(
         fitted_names=getattr(model, "feature_names_in_", None),
     )
     summary = summarize_model(model) | (overrides or {})
+    if stability is not None:
+        summary["stability"] = _summarize_stability(stability, model)
     rows = sample_rows(collect_rows(summary), n_rows)
     profiles, distributions = None, {}
     if table.X is not None:
@@ -131,6 +137,19 @@ def make_report(
         # the copy keeps the attributes of this fit
         row_map = RowMap(copy.copy(model), table.row_names)
     return Report(summary, plotted, row_map, distributions)
+
+
+def _summarize_stability(stability, model):
+    if not isinstance(stability, Stability):
+        raise TypeError(
+            f"stability must be a result of cdsk.stability; got {stability!r}."
+        )
+    if not np.array_equal(stability.labels, model.labels_):
+        raise ValueError(
+            "stability must be that of this fit; its labels are those of another one. "
+            "Call cdsk.stability again."
+        )
+    return stability.to_dict()
 
 
 def _mentioned_columns(summary):

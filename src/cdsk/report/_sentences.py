@@ -232,6 +232,67 @@ def describe_profile(profile: dict[str, Any]) -> str:
     return f"{name}, {pluralize(format_count(profile['size']), 'row')}: {features}"
 
 
+def describe_stability(stability: dict[str, Any]) -> list[str]:
+    """Return lines on all clusters, on their number and on each, by ``to_dict``."""
+    ari, n = stability["ari"], stability["n_resamples"]
+    verdicts = {
+        "stable": "The clusters are stable, more than those of data without clusters",
+        "unclear": "It is unclear whether the clusters are stable",
+        "not stable": (
+            "The clusters are not stable: those of data without clusters may be found "
+            "as often"
+        ),
+    }
+    sentences = [
+        f"{verdicts[ari['verdict']]}. {n} resamples of "
+        f"{pluralize(stability['n_sample'], 'row')}: adjusted Rand index "
+        f"{ari['mean']:.2f} (90% of them {_format_interval(ari)}), without clusters "
+        f"{ari['null_mean']:.2f} (at most {ari['null_limit']:.2f} in "
+        f"{stability['n_null']} data sets)"
+    ]
+    if stability["n_clusters"] is not None:
+        sentences.append(_describe_counts(stability["n_clusters"], n))
+    for cluster in stability["clusters"]:
+        name = f"cluster {cluster['cluster']}"
+        rows = pluralize(format_count(cluster["size"]), "row")
+        sentences.append(f"{name}, {rows}: {_describe_found(cluster)}")
+    if stability["n_below_half"]:
+        rows = pluralize(stability["n_below_half"], "row")
+        verb = "agrees" if stability["n_below_half"] == 1 else "agree"
+        sentences.append(
+            f"{rows} of {stability['n_labeled']} {verb} with less than half of the "
+            "resamples"
+        )
+    return sentences
+
+
+def _describe_found(cluster):
+    if cluster["jaccard"] is None:
+        return "no row was drawn"
+    return (
+        f"found again in {format_share(cluster['found'])} of resamples (Jaccard "
+        f"{cluster['jaccard']:.2f}, 90% of them {_format_interval(cluster)}; without "
+        f"clusters {cluster['null_mean']:.2f}, limit {cluster['null_limit']:.2f}): "
+        f"{cluster['verdict']}"
+    )
+
+
+def _describe_counts(count, n_resamples):
+    """Return whether a selected number of clusters is stable."""
+    others = [f"{c} in {n}" for c, n in count["counts"] if c != count["selected"]]
+    text = (
+        f"The number of clusters is {count['verdict']}: {count['selected']} was "
+        f"selected in {format_share(count['share'])} of {n_resamples} resamples"
+    )
+    if count["verdict"] == "unclear":
+        text = text.replace("is unclear", "may or may not be stable")
+    return f"{text}; others: {format_names(others)}" if others else text
+
+
+def _format_interval(values):
+    return f"{values['low']:.2f} to {values['high']:.2f}"
+
+
 def describe_rules(rules: Rules) -> list[str]:
     """Return one line per rule of a ``Rules``, and one about the sample if there is."""
     sentences = []

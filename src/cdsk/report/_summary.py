@@ -42,6 +42,8 @@ def summarize_model(model):
         "eigenvalues": _summarize_eigenvalues(model),
         "clusters": _summarize_clusters(model),
         "outliers": _summarize_outliers(model),
+        # measured by ``cdsk.stability``
+        "stability": None,
         "warnings": collect_warnings(model),
     }
 

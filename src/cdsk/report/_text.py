@@ -4,6 +4,7 @@
 Points and features are identified by their row and column index, from 0.
 """
 
+import math
 import statistics
 import textwrap
 
@@ -19,6 +20,7 @@ from cdsk.report._sentences import (
     describe_margins,
     describe_n_clusters,
     describe_profile,
+    describe_stability,
     describe_unlabeled,
     describe_weights,
 )
@@ -164,6 +166,25 @@ def _format_profiles(summary):
     return [describe_profile(profile) for profile in profiles]
 
 
+def _format_stability(summary):
+    stability = summary["stability"]
+    if stability is None:
+        return []
+    listed = select_least_stable(stability, MAX_CLUSTERS)
+    sentences = describe_stability(stability | {"clusters": listed})
+    if len(listed) < len(stability["clusters"]):
+        sentences.insert(1, f"The {len(listed)} clusters that are found least often")
+    return sentences
+
+
+def select_least_stable(stability, max_clusters):
+    """Return at most this many clusters, those found least often, in order."""
+    clusters = stability["clusters"]
+    found = [math.inf if c["jaccard"] is None else c["jaccard"] for c in clusters]
+    order = np.argsort(found, kind="stable")
+    return [clusters[y] for y in np.sort(order[:max_clusters])]
+
+
 def _format_outliers(summary):
     typicality = {row["row"]: row["typicality"] for row in summary["rows"]}
     points = ", ".join(
@@ -189,6 +210,7 @@ _SECTIONS = {
     "Eigenvalues": describe_eigenvalues,
     "Clusters": _format_clusters,
     "Profiles": _format_profiles,
+    "Stability": _format_stability,
     "Outliers": _format_outliers,
     "Warnings": _format_warnings,
 }
