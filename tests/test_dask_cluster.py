@@ -176,8 +176,10 @@ def test_results_are_merged_while_others_are_computed(X, expected, client, monke
 
 def test_failures_leave_nothing_behind(X, client):
     wrong = X.copy()
-    wrong[234, 1] = np.nan
-    with pytest.raises(ValueError, match=r"NaN at row 234.*\(row 34 of block 2\)") as e:
+    wrong[234, 1] = np.inf
+    with pytest.raises(
+        ValueError, match=r"infinity at row 234.*\(row 34 of block 2\)"
+    ) as e:
         model().fit(da.from_array(wrong, chunks=(100, 4)))
     assert left_behind(client) == []
     with pytest.raises(ValueError, match="n_clusters=3 and n_samples=2") as e:

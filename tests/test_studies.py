@@ -431,3 +431,19 @@ def test_removed_cells(place):
     assert (gap > 0.5) == bool(place)
     assert (abs(gap) < 0.1) == (not place)
     assert not np.isnan(study.remove(X[:, :1], 1.0, study.MECHANISMS[0], rng)).any()
+
+
+@pytest.mark.parametrize("scheme", ["half", "bootstrap"])
+def test_stability(scheme, monkeypatch, capsys):
+    study = importlib.import_module("benchmarks.studies.stability")
+    clear = [("clear", three_clusters(2)[0], 3)]
+    monkeypatch.setattr(study, "clustered", lambda n, seed: clear)
+    monkeypatch.setattr(study, "unclustered", lambda n, seed: [])
+    monkeypatch.setattr(study, "N_RESAMPLES", 3)
+    monkeypatch.setattr(study, "N_NULL", 3)
+    monkeypatch.setattr(study._stability, "draw_sample", study._stability.draw_sample)
+    run(monkeypatch, "stability", "--seeds", "1", "--scheme", scheme)
+    name, ari, *_, stable, _, clusters = (
+        capsys.readouterr().out.splitlines()[-1].split(" | ")
+    )
+    assert (name, ari, stable, clusters) == ("clear", "1.0", "1.0", "1.0")

@@ -7,6 +7,7 @@ in. CDSK clusters the table as it is, and says in words what makes a cluster.
 """
 
 import io
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -86,8 +87,17 @@ print(table.isna().sum()[lambda count: count > 0].to_string())
 
 # %%
 # Everything else is done by the fit. Words are categories, and empty cells say nothing.
+# But it looks whether a cluster is that of empty cells, and warns: families book at
+# agencies, which do not tell the price.
 
-model = CDSK(n_clusters=3, random_state=0).fit(table)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    model = CDSK(n_clusters=3, random_state=0).fit(table)
+print(*(warning.message for warning in told), sep="\n")
+
+# %%
+# What makes a cluster, in words, and as rules.
+
 print(model.profiles(table))
 print(model.rules(table))
 
