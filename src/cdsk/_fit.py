@@ -52,7 +52,11 @@ from cdsk._lam_choice import LambdaSearch, select_lam
 from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._operators.base import Array, Candidate, Kernel
 from cdsk._operators.sparse import NeighborGraph
-from cdsk._partition_choice import select_partition, select_weights
+from cdsk._partition_choice import (
+    adjusted_rand_indexes,
+    select_partition,
+    select_weights,
+)
 from cdsk._preprocessing import Points, Representation, warn_few_distinct
 from cdsk._qp import WeightProblem
 from cdsk._result import (
@@ -231,26 +235,56 @@ def resolve_lam(
     return replace(problem, lam=choice.lam, lambda_choice=choice)
 
 
+# Points of a sample that decides for all of them, in all and per cluster. It does if
+# there are twice as many: docs/notes/2026-11-19-sample.md.
+_SAMPLE, _SAMPLE_PER_CLUSTER = 5000, 100
+
+
 def fit_views(problem: Problem, context: FitContext) -> ViewFit:
     """Fit the view of a problem, and two layouts of it if there are many points.
 
-    More than 20 000 points are fitted once, in the one that is better on a sample.
+    With even more, a sample decides, and all points are fitted once, as its winner was.
     """
-    if not _may_have_layout(problem, context):
-        return _fit_view(problem, context)
-    n, k = len(problem.points), context.settings.n_neighbors or N_NEIGHBORS
-    # three fits, without their kernels, are kept: measured, half as much again
-    check_fit_memory(max(n, 3 * min(n, LARGE_SAMPLE) // 2), k, problem.n_clusters)
-    if n <= LARGE_SAMPLE:
+    n, size = len(problem.points), _SAMPLE_PER_CLUSTER * problem.n_clusters
+    size = max(_SAMPLE, size)
+    if n < 2 * size or not _has_candidates(context):
         return _fit_view_and_layouts(problem, context)
-    rows = np.sort(context.rng.choice(n, LARGE_SAMPLE, replace=False))
-    sample = replace(problem, points=problem.points.sample(rows))
+    check_fit_memory(n, context.settings.n_neighbors or N_NEIGHBORS, problem.n_clusters)
     settings = context.settings
     if not isinstance(settings.init, str):  # weights of all points
         settings = replace(settings, init="uniform")
-    sampled = _fit_view_and_layouts(sample, replace(context, settings=settings))
-    better = sampled.problem.representation
-    if better.name == "layout":
+    of_sample = replace(context, settings=settings)
+    order = context.rng.permutation(n)
+    rows = np.sort(order[:size])
+    sample = _sample(problem, rows)
+    fitted = _fit_view(sample, of_sample, "sample")
+    if _may_have_layout(sample, context) and _can_be_beaten(fitted):
+        if n <= LARGE_SAMPLE:
+            return _fit_view_and_layouts(problem, context)
+        rows = np.sort(order[:LARGE_SAMPLE])
+        fitted = _fit_view_and_layouts(_sample(problem, rows), of_sample)
+    return _fit_like_sample(fitted, rows, problem, context)
+
+
+def _has_candidates(context: FitContext) -> bool:
+    """Return whether there are several kernels, on a graph that a sample has too."""
+    settings = context.settings
+    is_default = (settings.kernel, settings.bandwidth) == ("rbf", "auto")
+    return is_default and settings.neighbors is None
+
+
+def _sample(problem: Problem, rows: NDArray[np.intp]) -> Problem:
+    """Return the problem of some of its points."""
+    return replace(problem, points=problem.points.sample(rows))
+
+
+def _fit_like_sample(
+    sampled: ViewFit, rows: NDArray[np.intp], problem: Problem, context: FitContext
+) -> ViewFit:
+    """Fit all points with the kernel and the view that won on a sample, some rows."""
+    view, choice = sampled.problem.representation, sampled.choice
+    first_row = problem.points.first_row[rows]
+    if view.name == "layout":
         context.progress.stage("layout", "layout", _LAYOUT_SPAN)
         graph = graph_of_view(
             problem.points.X,
@@ -260,8 +294,27 @@ def fit_views(problem: Problem, context: FitContext) -> ViewFit:
             context,
         )
         problem = _move_to_layout(problem, graph, context)
-    view = replace(problem.representation, support=better.support)
-    return _fit_view(replace(problem, representation=view), context)
+    view = replace(problem.representation, support=view.support)
+    problem, points = replace(problem, representation=view), problem.points
+    context.progress.stage("neighbors")
+    candidates = _make_candidates(problem, context)
+    i, is_initial = _winning_kernel(sampled)
+    context.progress.stage("kernels", f"all points: {choice.names[choice.chosen]}")
+    candidate = candidates[i]
+    if is_initial:
+        context = replace(context, settings=replace(context.settings, max_iter=0))
+    fit = _fit_kernel(candidate, candidate.kernel(), problem, context)
+    if choice.chosen >= 2 * len(candidates):
+        graph = cast(NeighborGraph, cast(Gaussian, candidate).graph)
+        trees = _tree_partitions(graph, problem, context)
+        fit = replace(fit, labels=trees[choice.names[choice.chosen]])
+    of_sample = sampled.partitions[choice.chosen][sampled.problem.points.inverse]
+    both = [of_sample, fit.labels[points.inverse[first_row]]]
+    agreement = adjusted_rand_indexes(both, sampled.problem.points.multiplicity)[0, 1]
+    choice = replace(choice, n_sample=len(rows), sample_agreement=agreement)
+    return ViewFit(
+        problem=problem, fits=[fit], partitions=[fit.labels], choice=choice
+    )
 
 
 def _may_have_layout(problem: Problem, context: FitContext) -> bool:
@@ -270,18 +323,21 @@ def _may_have_layout(problem: Problem, context: FitContext) -> bool:
     Not with ``noise``, as layouts move outliers into clusters.
     """
     settings, points = context.settings, problem.points
-    n_compared = min(len(points), LARGE_SAMPLE)
     return (
-        (settings.kernel, settings.bandwidth) == ("rbf", "auto")
+        _has_candidates(context)
         and settings.representation == "auto"
-        and settings.neighbors is None
         and not settings.noise
         and not sparse.issparse(points.X)
         and problem.representation.name not in ("layout", *CODINGS)
         and has_points_for_layout(
-            n_compared, problem.representation, problem.n_clusters
+            len(points), problem.representation, problem.n_clusters
         )
     )
+
+
+def _can_be_beaten(in_view: ViewFit) -> bool:
+    """Return whether the support in a view allows more in a layout: at most 1."""
+    return in_view.choice.support * MIN_LAYOUT_GAIN < 1.0
 
 
 # Parts of the progress of the comparison: the view, each layout, and its fit. The last
@@ -293,11 +349,15 @@ _LAYOUT_SPANS = ((0.3, 0.4), (0.4, 0.6)), ((0.6, 0.7), (0.7, 0.9))
 
 def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
     """Fit the view of the data and two layouts of its graph; return the best one."""
+    if not _may_have_layout(problem, context):
+        return _fit_view(problem, context)
+    # three fits, without their kernels, are kept: measured, half as much again
+    k = context.settings.n_neighbors or N_NEIGHBORS
+    check_fit_memory(3 * len(problem.points) // 2, k, problem.n_clusters)
     in_view = _fit_view(problem, context, "layout", _VIEW_SPAN)
     support = {problem.representation.view: in_view.choice.support}
     best = in_view
-    # the largest support is 1
-    if in_view.choice.support * MIN_LAYOUT_GAIN < 1.0:
+    if _can_be_beaten(in_view):
         graph = cast(Gaussian, in_view.fits[0].candidate).graph
         in_layouts = []
         for layout_span, fit_span in _LAYOUT_SPANS:
@@ -363,15 +423,20 @@ def _fit_view(
     else:
         begin += _SEARCH_PART * (end - begin)
         context.progress.stage(stage, "neighbors", (span[0], begin))
-    candidates = make_candidates(
+    candidates = _make_candidates(problem, context)
+    fits = alternate_candidates(candidates, problem, context, stage, (begin, end))
+    return select(fits, problem, context)
+
+
+def _make_candidates(problem: Problem, context: FitContext) -> list[Candidate]:
+    """Return the candidate kernels of the points of a problem."""
+    return make_candidates(
         problem.points.X,
         context,
         n_clusters=problem.n_requested,
         n_features=problem.representation.n_varying,
         multiplicity=problem.points.relative_multiplicity,
     )
-    fits = alternate_candidates(candidates, problem, context, stage, (begin, end))
-    return select(fits, problem, context)
 
 
 def alternate_candidates(
@@ -399,7 +464,15 @@ def alternate_candidates(
         previous = fits[-1].alternation if fits else None
         if _is_full(candidate) and not _is_full(candidates[0]):
             previous = fits[START_OF_FULL].alternation
-        fit = _fit_kernel(candidate, kernel, problem, context, previous, eigen_tol)
+        fit = _fit_kernel(
+            candidate,
+            kernel,
+            problem,
+            context,
+            previous,
+            eigen_tol,
+            with_initial=n > 1 or _compares_weights(candidate, problem, context),
+        )
         if n > 1:  # the vectors of all are too many to keep
             alternation = replace(fit.alternation, initial_embedding=None)
             fit = replace(fit, alternation=alternation, kernel=None)
@@ -416,13 +489,16 @@ def _fit_kernel(
     kernel: Kernel,
     problem: Problem,
     context: FitContext,
-    previous: Alternation | None,
+    previous: Alternation | None = None,
     eigen_tol: float = TOLERANCE,
+    *,
+    with_initial: bool = False,
 ) -> CandidateFit:
     """Alternate with a kernel and partition its embedding.
 
     It begins where ``previous`` did, with a similar kernel: the same weights, and
-    eigenvectors that are a first guess.
+    eigenvectors that are a first guess. ``with_initial``: partition the embedding by
+    the initial weights too.
     """
     points, n_clusters, lam = problem.points, problem.n_clusters, problem.lam
     settings = replace(context.settings, n_clusters=n_clusters, lam=lam)
@@ -450,11 +526,7 @@ def _fit_kernel(
         else:
             labels = assign(alternation.embedding.vectors)
         initial_labels = labels
-        is_one_of_several = eigen_tol > TOLERANCE
-        is_only_one = previous is None and _compares_weights(
-            candidate, problem, context
-        )
-        if (is_one_of_several or is_only_one) and len(alternation.history) > 1:
+        if with_initial and len(alternation.history) > 1:
             first = cast(Embedding, alternation.initial_embedding)
             initial_labels = assign(first.vectors)
     return CandidateFit(candidate, alternation, labels, initial_labels, kernel)
@@ -594,11 +666,11 @@ def refine(fitted: ViewFit, context: FitContext) -> CandidateFit:
     most with it votes for new points.
     """
     problem, winner = fitted.problem, fitted.fits[0]
-    if len(fitted.fits) == 1:
+    if len(fitted.fits) > 1:
+        winner = _refine_one_of_several(fitted, context)
+    elif len(fitted.choice.names) == 1:
         # with several scales unconnected outliers are expected
         warn_unconnected(winner.alternation.embedding, cast(Kernel, winner.kernel))
-    else:
-        winner = _refine_one_of_several(fitted, context)
     if winner.alternation.convergence_message is not None:
         warn(winner.alternation.convergence_message)
     kernel = cast(Kernel, winner.kernel)
@@ -668,16 +740,10 @@ def _compares_weights(
 def _refine_one_of_several(fitted: ViewFit, context: FitContext) -> CandidateFit:
     """Return the winner among several kernels, with its kernel and eigenvectors."""
     fits, choice, problem = fitted.fits, fitted.choice, fitted.problem
-    n_kernels, chosen = 2 * len(fits), choice.chosen
-    if chosen >= n_kernels:
-        # with the initial weights every point votes for its own cluster
-        initial = slice(len(fits), n_kernels)
-        agreement = choice.agreement[chosen, initial]
-        nearest = np.argmax(np.where(choice.resolved[initial], agreement, -2.0))
-        chosen = len(fits) + int(nearest)
-    winner = fits[chosen % len(fits)]
+    i, is_initial = _winning_kernel(fitted)
+    winner = fits[i]
     context.progress.stage("winner", f"the winner: {choice.names[choice.chosen]}")
-    if chosen >= len(fits):
+    if is_initial:
         settings = replace(context.settings, max_iter=0)
         context = replace(context, settings=settings)
     kernel, alternation = winner.candidate.kernel(), winner.alternation
@@ -686,9 +752,23 @@ def _refine_one_of_several(fitted: ViewFit, context: FitContext) -> CandidateFit
     is_rough = TOLERANCE < embedding.residual <= embedding.tol
     if is_rough or len(alternation.history) > context.settings.max_iter + 1:
         winner = _fit_kernel(winner.candidate, kernel, problem, context, alternation)
-    if choice.chosen >= n_kernels:
+    if choice.chosen >= 2 * len(fits):
         winner = replace(winner, labels=fitted.partitions[choice.chosen])
     return winner
+
+
+def _winning_kernel(fitted: ViewFit) -> tuple[int, bool]:
+    """Return the index of the winner's kernel, and whether its weights are initial.
+
+    With initial weights every point votes for its own cluster: so does the kernel
+    whose initial partition agrees most with a partition by a spanning tree.
+    """
+    n, choice = len(fitted.fits), fitted.choice
+    if choice.chosen < 2 * n:
+        return choice.chosen % n, choice.chosen >= n
+    initial = slice(n, 2 * n)
+    agreement = choice.agreement[choice.chosen, initial]
+    return int(np.argmax(np.where(choice.resolved[initial], agreement, -2.0))), True
 
 
 def _tree_partitions(

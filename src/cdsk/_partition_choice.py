@@ -71,6 +71,11 @@ class Choice:
         and cannot win, unless none did.
     chosen : int
         Index of the winner.
+    n_sample : int or None
+        Number of points that were compared; None: all of them.
+    sample_agreement : float
+        Adjusted Rand index, on the sample, of the winner there and the partition of all
+        points. NaN without a sample.
     """
 
     names: tuple[str, ...]
@@ -80,6 +85,8 @@ class Choice:
     agreement: Array
     resolved: NDArray[np.bool_]
     chosen: int
+    n_sample: int | None = None
+    sample_agreement: float = np.nan
 
     @property
     def support(self) -> float:

@@ -106,6 +106,12 @@ def _check_candidates(model):
             "The candidate kernels disagree (best score "
             f"{choice.scores[choice.chosen]:.2f}): the clusters depend on the scale."
         )
+    if choice.sample_agreement < MIN_SCORE:
+        yield (
+            f"The partition of all points disagrees with that of the "
+            f"{choice.n_sample} points by which its kernel was selected (adjusted Rand "
+            f"index {choice.sample_agreement:.2f})."
+        )
 
 
 def _check_convergence(model):

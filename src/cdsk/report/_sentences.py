@@ -111,6 +111,12 @@ def describe_kernel(summary):
             f"{approximation['trace_error']:.2g}, largest error of 10,000 random "
             f"entries {approximation['largest_error']:.2g}"
         )
+    if kernel["n_sample"] is not None:
+        sentences.append(
+            f"Selected on a sample of {format_count(kernel['n_sample'])} points; there "
+            "the partition of all points agrees with that of the sample to an adjusted "
+            f"Rand index of {kernel['sample_agreement']:.2f}"
+        )
     return sentences
 
 

@@ -173,6 +173,8 @@ def _summarize_kernel(model):
             }
             for i, name in enumerate(choice.names)
         ],
+        "n_sample": choice.n_sample,
+        "sample_agreement": _to_finite(choice.sample_agreement),
     }
 
 
