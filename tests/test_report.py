@@ -17,6 +17,7 @@ from sklearn.preprocessing import scale
 
 from cdsk import CDSK, BlockCDSK
 from cdsk._partition_choice import Choice
+from cdsk._view_choice import MIN_CODING_GAIN, MIN_GAIN, MIN_LAYOUT_GAIN
 from cdsk.report._formatting import (
     format_clusters,
     format_pair,
@@ -514,6 +515,25 @@ def test_warning_about_disagreeing_kernels(model):
     )
     text = join_section(copy_with(model, choice_=choice), "Warnings")
     assert "The candidate kernels disagree (best score 0.24)" in text
+
+
+@pytest.mark.parametrize(
+    "name, field, gain",
+    [
+        ("raw", "scores", MIN_GAIN),
+        ("raw", "support", MIN_LAYOUT_GAIN),
+        ("chi_square", "scores", MIN_CODING_GAIN),
+    ],
+)
+@pytest.mark.parametrize(
+    "ratio, is_close", [(0.8, False), (0.95, True), (1.05, True), (1.2, False)]
+)
+def test_close_calls_between_views(model, name, field, gain, ratio, is_close):
+    values = {name: 0.4, "whiten 20": 0.1, "layout 2": 0.4 * gain * ratio}
+    representation = replace(model.representation_, name=name, **{field: values})
+    text = join_section(copy_with(model, representation_=representation), "Warnings")
+    assert ("close call between" in text) == is_close
+    assert ("layout in 2 dimensions" in text) == is_close
 
 
 def test_warnings_about_convergence():

@@ -312,9 +312,7 @@ def _fit_like_sample(
     both = [of_sample, fit.labels[points.inverse[first_row]]]
     agreement = adjusted_rand_indexes(both, sampled.problem.points.multiplicity)[0, 1]
     choice = replace(choice, n_sample=len(rows), sample_agreement=agreement)
-    return ViewFit(
-        problem=problem, fits=[fit], partitions=[fit.labels], choice=choice
-    )
+    return ViewFit(problem=problem, fits=[fit], partitions=[fit.labels], choice=choice)
 
 
 def _may_have_layout(problem: Problem, context: FitContext) -> bool:

@@ -3,11 +3,19 @@
 
 import numpy as np
 
-from cdsk.report._formatting import format_clusters, format_count, pluralize
+from cdsk._coding import CODINGS
+from cdsk._view_choice import MIN_CODING_GAIN, MIN_GAIN, MIN_LAYOUT_GAIN
+from cdsk.report._formatting import (
+    format_clusters,
+    format_count,
+    format_representation,
+    pluralize,
+)
 
 MAX_NEGATIVE_MARGINS = 0.05  # fraction of the points
 MIN_RELATIVE_SIZE = 0.1  # of a cluster, relative to the mean size
 MIN_SCORE = 0.25  # of the selected candidate, 1/6 of which is its vote for itself
+CLOSE_RATIO = 1.1  # of a score and the one that another view needs to be selected
 DOMINANT_VARIANCE = 0.99  # fraction of the variance in at most ...
 MAX_DOMINANT_FEATURES = 3  # ... this many features
 
@@ -49,6 +57,29 @@ def _check_features(model):
         f"dominate{'s' if is_one else ''} the distances. Consider "
         'representation="standardize".'
     )
+
+
+def _check_views(model):
+    """Tell if the best of the other views, or a layout, was nearly selected or not."""
+    view = model.representation_
+    gain = MIN_CODING_GAIN if view.name in CODINGS else MIN_GAIN
+    comparisons = (
+        ("agreement across scales", view.scores, gain),
+        ("support", view.support, MIN_LAYOUT_GAIN),
+    )
+    for quantity, values, gain in comparisons:
+        if len(values) < 2:
+            continue
+        first, *others = values
+        other = max(others, key=values.__getitem__)
+        needed = gain * values[first]
+        if needed / CLOSE_RATIO < values[other] < needed * CLOSE_RATIO:
+            yield (
+                f"A close call between the views {format_representation(first)} and "
+                f"{format_representation(other)}: the {quantity} of the second is "
+                f"{values[other] / values[first]:.2f} times that of the first, and "
+                f"{gain} times selects it. Compare fits of both (`representation`)."
+            )
 
 
 def _check_clusters(model):
@@ -128,6 +159,7 @@ def _check_convergence(model):
 
 _CHECKS = (
     _check_features,
+    _check_views,
     _check_clusters,
     _check_missing,
     _check_margins,
