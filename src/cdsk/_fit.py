@@ -20,7 +20,8 @@ component lost all points of positive weight. The last rule is needed because a
 component is a cluster, however small its weights are. So the history never increases.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -54,6 +55,7 @@ from cdsk._operators.base import Array, Candidate, Kernel
 from cdsk._operators.sparse import NeighborGraph
 from cdsk._partition_choice import (
     adjusted_rand_indexes,
+    balance,
     select_partition,
     select_weights,
 )
@@ -235,6 +237,8 @@ def resolve_lam(
     return replace(problem, lam=choice.lam, lambda_choice=choice)
 
 
+_NO_TREES: Mapping[str, Labels] = {}
+
 # Points of a sample that decides for all of them, in all and per cluster. It does if
 # there are twice as many: docs/notes/2026-11-19-sample.md.
 _SAMPLE, _SAMPLE_PER_CLUSTER = 5000, 100
@@ -304,7 +308,7 @@ def _fit_like_sample(
     if is_initial:
         context = replace(context, settings=replace(context.settings, max_iter=0))
     fit = _fit_kernel(candidate, candidate.kernel(), problem, context)
-    if choice.chosen >= 2 * len(candidates):
+    if choice.chosen >= 2 * len(sampled.fits):
         graph = cast(NeighborGraph, cast(Gaussian, candidate).graph)
         trees = _tree_partitions(graph, problem, context)
         fit = replace(fit, labels=trees[choice.names[choice.chosen]])
@@ -422,8 +426,20 @@ def _fit_view(
         begin += _SEARCH_PART * (end - begin)
         context.progress.stage(stage, "neighbors", (span[0], begin))
     candidates = _make_candidates(problem, context)
-    fits = alternate_candidates(candidates, problem, context, stage, (begin, end))
-    return select(fits, problem, context)
+    trees, first = dict[str, Labels](), candidates[0]
+    if len(candidates) > 1 and isinstance(first, Gaussian) and first.graph is not None:
+        trees = _tree_partitions(first.graph, problem, context)
+    fits = alternate_candidates(
+        candidates,
+        problem,
+        context,
+        stage=stage,
+        span=(begin, end),
+        trees=trees,
+        # the support in a view is compared with that in a layout
+        all_vote=stage == "layout" or _may_have_layout(problem, context),
+    )
+    return select(fits, problem, context, trees)
 
 
 def _make_candidates(problem: Problem, context: FitContext) -> list[Candidate]:
@@ -441,13 +457,17 @@ def alternate_candidates(
     candidates: Sequence[Candidate],
     problem: Problem,
     context: FitContext,
+    *,
     stage: str = "kernels",
     span: tuple[float, float] = (0.0, 1.0),
+    trees: Mapping[str, Labels] = _NO_TREES,
+    all_vote: bool = False,
 ) -> list[CandidateFit]:
     """Alternate with every candidate kernel and partition its embedding.
 
     Several kernels are compared by rough eigenvectors; ``refine`` refines the winner's.
-    The progress is that of a part, ``span``, of a stage.
+    Unless ``all_vote``, kernels that cannot change the winner, given the partitions by
+    ``trees``, are left out. The progress is that of a part, ``span``, of a stage.
     """
     if problem.n_clusters < problem.n_requested:
         warn_few_distinct(problem.n_clusters, problem.n_requested, problem.name)
@@ -475,7 +495,32 @@ def alternate_candidates(
             alternation = replace(fit.alternation, initial_embedding=None)
             fit = replace(fit, alternation=alternation, kernel=None)
         fits.append(fit)
+        if not all_vote and i + 1 < n and _is_decided(fits, trees, n, problem):
+            break
     return fits
+
+
+def _is_decided(
+    fits: Sequence[CandidateFit],
+    trees: Mapping[str, Labels],
+    n_kernels: int,
+    problem: Problem,
+) -> bool:
+    """Return whether one partition has more votes than all others can get.
+
+    Partitions that are equal vote for each other, with the weight of their balance at
+    least; every other one, also of kernels that are left, has a weight of at most 1.
+    """
+    resolved = [f for f in fits if f.alternation.convergence_message is None]
+    partitions = [labels for f in resolved for labels in (f.labels, f.initial_labels)]
+    partitions += trees.values()
+    count = Counter(labels.tobytes() for labels in partitions)
+    most, votes = count.most_common(1)[0] if count else (b"", 0)
+    n_others = 2 * n_kernels + len(trees) - votes
+    if votes <= n_others:
+        return False
+    winner, multiplicity = np.frombuffer(most, np.int64), problem.points.multiplicity
+    return votes * balance(winner, problem.n_clusters, multiplicity) > n_others
 
 
 def _is_full(candidate: Candidate) -> bool:
@@ -619,7 +664,10 @@ def _keeps_components(
 
 
 def select(
-    fits: Sequence[CandidateFit], problem: Problem, context: FitContext
+    fits: Sequence[CandidateFit],
+    problem: Problem,
+    context: FitContext,
+    trees: Mapping[str, Labels] = _NO_TREES,
 ) -> ViewFit:
     """Select a partition.
 
@@ -638,11 +686,9 @@ def select(
         partitions = [fit.labels for fit in fits] + [f.initial_labels for f in fits]
         messages = [fit.alternation.embedding.convergence_message for fit in fits]
         resolved = 2 * [message is None for message in messages]
-        if isinstance(candidate, Gaussian) and candidate.graph is not None:
-            trees = _tree_partitions(candidate.graph, problem, context)
-            names += trees
-            partitions += trees.values()
-            resolved += [True] * len(trees)
+        names += trees
+        partitions += trees.values()
+        resolved += [True] * len(trees)
         has_graph = not has_categories(context)
         choice = select_partition(
             names,

@@ -122,20 +122,20 @@ def select_partition(
     """
     is_resolved = np.array(resolved or [True] * len(partitions))
     eligible = is_resolved if is_resolved.any() else ~is_resolved
-    balance = _balance(partitions, n_clusters, multiplicity)
+    balances = _balances(partitions, n_clusters, multiplicity)
     cohesion = np.full(len(partitions), np.nan)
     if neighborhood is not None:
         cohesion = _cohesion(partitions, n_clusters, neighborhood)
     agreement = adjusted_rand_indexes(partitions, multiplicity)
     votes = np.maximum(agreement, 0.0) ** POWER
-    vote_weights = np.fmax(balance, cohesion**COHESION_POWER) * eligible
+    vote_weights = np.fmax(balances, cohesion**COHESION_POWER) * eligible
     # the sum is 0 if all partitions have one cluster
     scores = votes @ vote_weights / max(vote_weights.sum(), _TINY)
     # the first of equal ones, up to rounding
     best = scores[eligible].max()
     chosen = int(np.flatnonzero(eligible & (scores >= best - 1e-12))[0])
     return Choice(
-        tuple(names), scores, balance, cohesion, agreement, is_resolved, chosen
+        tuple(names), scores, balances, cohesion, agreement, is_resolved, chosen
     )
 
 
@@ -203,8 +203,8 @@ def balanced_agreement(
     partitions: Sequence[Labels], n_clusters: int, multiplicity: Array | None = None
 ) -> float:
     """Return the mean over pairs of (b_i b_j)^1/2 ARI_ij, b the balance."""
-    balance = _balance(partitions, n_clusters, multiplicity)
-    return _weighted_agreement(partitions, balance, multiplicity)
+    balances = _balances(partitions, n_clusters, multiplicity)
+    return _weighted_agreement(partitions, balances, multiplicity)
 
 
 def _weighted_agreement(
@@ -252,17 +252,20 @@ def _count_pairs(labels: Labels, multiplicity: Array | None) -> float:
     return float(np.sum(size.astype(np.float64) ** 2 - squares))
 
 
-def _balance(
+def _balances(
     partitions: Sequence[Labels], n_clusters: int, multiplicity: Array | None
 ) -> Array:
-    """Return the balance of every partition."""
-    balance = np.ones(len(partitions))
-    for i, labels in enumerate(partitions if n_clusters > 1 else ()):
-        size = np.bincount(labels, multiplicity)
-        share = size[size > 0] / np.sum(size)
-        effective = np.exp(-np.sum(share * np.log(share)))
-        balance[i] = max(effective - 1.0, 0.0) / (n_clusters - 1)
-    return balance
+    return np.array([balance(p, n_clusters, multiplicity) for p in partitions])
+
+
+def balance(labels: Labels, n_clusters: int, multiplicity: Array | None) -> float:
+    """Return the balance of a partition."""
+    if n_clusters == 1:
+        return 1.0
+    size = np.bincount(labels, multiplicity)
+    share = size[size > 0] / np.sum(size)
+    effective = np.exp(-np.sum(share * np.log(share)))
+    return float(max(effective - 1.0, 0.0) / (n_clusters - 1))
 
 
 def _cohesion(
