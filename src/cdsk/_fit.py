@@ -444,6 +444,7 @@ def _fit_kernel(
             multiplicity=points.multiplicity,
             n_init=settings.n_init,
             random_state=context.rng,
+            n_threads=context.n_threads,
         )
         if is_trivial:
             labels = np.arange(len(points)) % n_clusters
