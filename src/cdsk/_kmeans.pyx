@@ -38,7 +38,7 @@ def seed_centers(
     """Return first centers (c, d), which are points, by greedy k-means++."""
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1]
     cdef Py_ssize_t n_blocks = (n + BLOCK - 1) // BLOCK
-    cdef Py_ssize_t n_trials = max(1, len(uniforms) // n_clusters)
+    cdef Py_ssize_t n_trials = max(1, (len(uniforms) - 1) // max(1, n_clusters - 1))
     cdef Py_ssize_t i, t, b, l, drawn, best, n_places = 1, n_drawn = 0
     cdef double cost, smallest
     _check_shapes(points, weights, n_clusters, d)
@@ -52,8 +52,8 @@ def seed_centers(
     cdef double[:, ::1] sums = np.empty((n_trials + 1, n_blocks))
     cdef double[:, ::1] places = np.empty((n_trials, d))
     cdef double[:, ::1] centers = np.empty((n_clusters, d))
-    nearest[n_trials] = 1.0
-    sums[n_trials] = np.add.reduceat(weights, np.arange(0, n, BLOCK))
+    nearest[n_trials, :] = 1.0
+    np.asarray(sums)[n_trials] = np.add.reduceat(weights, np.arange(0, n, BLOCK))
     smallest = np.sum(sums[n_trials])
     for i in range(n_clusters):
         with nogil:
@@ -66,7 +66,7 @@ def seed_centers(
                     places[t, l] = points[l, drawn]
             n_drawn += n_places
             if i == 0:
-                nearest[n_trials] = INFINITY
+                nearest[n_trials, :] = INFINITY
             for b in prange(
                 n_blocks, schedule="static",
                 num_threads=_n_threads(n_threads, n_blocks, n * d * n_places),
@@ -83,9 +83,9 @@ def seed_centers(
                     cost += sums[t, b]
                 if cost < smallest:
                     smallest, best = cost, t
-            centers[i] = places[best]
-            nearest[n_trials] = nearest[best]
-            sums[n_trials] = sums[best]
+            centers[i, :] = places[best]
+            nearest[n_trials, :] = nearest[best]
+            sums[n_trials, :] = sums[best]
         check_signals(n * n_places * (1.0 + product_work(<double> d)))
         n_places = n_trials
     return np.asarray(centers)

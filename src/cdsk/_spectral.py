@@ -229,7 +229,7 @@ def kmeans(
     sample, counts = points, weights
     if n > size:
         chosen = np.sort(rng.choice(n, size, replace=False))
-        sample, counts = points[:, chosen], weights[chosen]
+        sample, counts = np.take(points, chosen, axis=1), weights[chosen]
     shares = counts / counts.sum()
     squares = (sample - (sample @ shares)[:, np.newaxis]) ** 2
     tol = _KMEANS_TOL * float(np.mean(squares @ shares))
