@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import LinAlgError, eigh, eigh_tridiagonal
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from cdsk._operators.base import Array, Product, Similarity
@@ -351,7 +351,7 @@ def _orthonormalize(vectors: Array, fixed: tuple[Array, ...], n_threads: int) ->
 # its distance to them, nothing was missed.
 
 # Basis vectors of ARPACK for a single eigenpair.
-_SMALL_BASIS = 20
+_SMALL_BASIS = 10
 
 # Factor of the tolerance of a guard vector each time its residual decides nothing.
 _GUARD_REFINEMENT = 0.1
@@ -371,6 +371,9 @@ _DEFLATION = 4.0
 # Accuracy and products of ``largest_eigenvalue``.
 _EIGENVALUE_TOLERANCE = 1e-3
 _MAX_EIGENVALUE_PRODUCTS = 1000
+
+# Products of ``largest_eigenvalue`` between two looks at its residual.
+_CHECK_INTERVAL = 5
 
 
 def solve_eigsh(
@@ -482,12 +485,27 @@ def largest_eigenvalue(product: Product, bound: float, n: int, n_threads: int) -
     """
     if bound == 0.0:
         return 0.0
-    start, tol = np.random.RandomState(0).standard_normal((1, n)), _EIGENVALUE_TOLERANCE
-    arpack = _Arpack(_MAX_EIGENVALUE_PRODUCTS, n_threads)
-    found = arpack.search(lambda v: product(v) / bound, start, 1, tol, _SMALL_BASIS)
+    tol = _EIGENVALUE_TOLERANCE
+    # Lanczos without restarts; rounding adds copies of eigenvalues, but none above
+    image, vector = np.random.RandomState(0).standard_normal((1, n)), np.zeros((1, n))
+    norms, diagonal = [float(np.linalg.norm(image))], []
+    value, residual = 0.0, np.inf
+    while residual > tol and len(diagonal) < _MAX_EIGENVALUE_PRODUCTS:
+        before, vector = vector, image / norms[-1]
+        image = product(vector) / bound
+        diagonal.append(float(inner(vector, image, n_threads)[0, 0]))
+        image -= diagonal[-1] * vector
+        if len(diagonal) > 1:
+            image -= norms[-1] * before
+        norms.append(float(np.sqrt(inner(image, image, n_threads)[0, 0])))
+        if norms[-1] <= tol or len(diagonal) % _CHECK_INTERVAL == 0:
+            last = len(diagonal) - 1
+            values, vectors = eigh_tridiagonal(
+                diagonal, norms[1:-1], select="i", select_range=(last, last)
+            )
+            value, residual = float(values[0]), norms[-1] * abs(float(vectors[-1, 0]))
     # a residual bounds the distance to some eigenvalue, not to the largest
-    margin = max(found.residuals[0], tol)
-    return bound * min(float(found.values[0] + margin), 1.0)
+    return bound * min(value + max(residual, tol), 1.0)
 
 
 # Symmetric eigenproblems by LAPACK, largest values first.
