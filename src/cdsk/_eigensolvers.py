@@ -486,6 +486,9 @@ def largest_eigenvalue(product: Product, bound: float, n: int, n_threads: int) -
     if bound == 0.0:
         return 0.0
     tol = _EIGENVALUE_TOLERANCE
+    if n <= DENSE_SIZE:
+        values, _ = largest_eigenpairs(product(np.eye(n)) / bound, 1)
+        return bound * min(float(values[0]) + tol, 1.0)
     # Lanczos without restarts; rounding adds copies of eigenvalues, but none above
     image, vector = np.random.RandomState(0).standard_normal((1, n)), np.zeros((1, n))
     norms, diagonal = [float(np.linalg.norm(image))], []

@@ -27,6 +27,9 @@ cdef Py_ssize_t BLOCK = 1024
 
 cdef int MAX_ITER = 300
 
+# Squared relative difference between equal points and their mean, at most.
+cdef double ROUNDING = 1e-24
+
 
 def seed_centers(
     const double[:, ::1] points,  # (d, n) in
@@ -207,7 +210,7 @@ cdef double _move_centers(
     """Move centers to the means of their points; return the sum of squared shifts."""
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1], c = centers.shape[0]
     cdef Py_ssize_t b, j, l, i, farthest, n_empty = 0
-    cdef double shift = 0.0, place
+    cdef double shift = 0.0, place, norm
     for b in range(1, sums.shape[0]):
         for j in range(c):
             for l in range(d + 1):
@@ -230,12 +233,15 @@ cdef double _move_centers(
             _add_center(points, weights, &centers[j, 0], nearest)
     for j in range(c):
         if sums[0, j, d] == 0.0:
-            farthest = -1
+            farthest = 0
             for i in range(n):
-                if weights[i] > 0.0 and nearest[i] > 0.0:
-                    if farthest < 0 or nearest[i] > nearest[farthest]:
+                if weights[i] * nearest[i] > 0.0:
+                    if weights[farthest] == 0.0 or nearest[i] > nearest[farthest]:
                         farthest = i
-            if farthest < 0:  # fewer different points than centers
+            norm = 0.0
+            for l in range(d):
+                norm += points[l, farthest] ** 2
+            if nearest[farthest] <= ROUNDING * norm:  # fewer places than centers
                 break
             shift = INFINITY
             for l in range(d):

@@ -223,7 +223,7 @@ def kmeans(
     Coordinates of points (d, n) are rows. If there are many points, the runs are those
     of a sample; a last one of all points begins with the best centers.
     """
-    n, n_draws = points.shape[1], 1 + (n_clusters - 1) * (2 + int(np.log(n_clusters)))
+    points, n = np.ascontiguousarray(points), points.shape[1]
     weights = np.ones(n) if weights is None else weights
     size = max(_SAMPLE_SIZE, _SAMPLE_PER_CLUSTER * n_clusters)
     sample, counts = points, weights
@@ -233,6 +233,7 @@ def kmeans(
     shares = counts / counts.sum()
     squares = (sample - (sample @ shares)[:, np.newaxis]) ** 2
     tol = _KMEANS_TOL * float(np.mean(squares @ shares))
+    n_trials = 2 + int(np.log(n_clusters))
     runs = (
         lloyd(
             sample,
@@ -241,7 +242,7 @@ def kmeans(
             tol,
             n_threads,
         )
-        for uniforms in rng.random_sample((n_init, n_draws))
+        for uniforms in rng.random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
     )
     labels, centers, _ = min(runs, key=itemgetter(2))
     if n > size:

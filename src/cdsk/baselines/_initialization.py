@@ -23,5 +23,4 @@ def center_and_scale(X):
 
 def run_kmeans(points, n_clusters, n_init, rng):
     """Return the labels (n,) of the best of ``n_init`` runs of k-means."""
-    columns = np.ascontiguousarray(points.T)
-    return kmeans(columns, n_clusters, n_init=n_init, rng=rng)
+    return kmeans(points.T, n_clusters, n_init=n_init, rng=rng)
