@@ -144,8 +144,9 @@ def _solve_dense(problem: EigenProblem, n: int) -> Eigenpairs:
     matrix = problem.product(np.eye(n))
     # deflated to -2, below the spectrum
     deflated = 0.5 * (matrix + matrix.T) - 3.0 * combine(locked, locked, n_threads)
-    vectors = largest_eigenpairs(deflated, problem.k)[1]
-    return ritz_pairs(problem.product, vectors, problem.k, n_threads)
+    values, vectors = largest_eigenpairs(deflated, problem.k)
+    residuals = problem.product(vectors) - values[:, np.newaxis] * vectors
+    return Eigenpairs(values, vectors, _relative_norms(residuals, values), n_products=1)
 
 
 def _solve_sparse(
@@ -196,8 +197,13 @@ def ritz_pairs(product: Product, vectors: Array, k: int, n_threads: int) -> Eige
     values, rotation = values[:k], np.ascontiguousarray(rotation[:, :k])
     vectors = combine(rotation, vectors, n_threads)
     residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors
-    norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
-    return Eigenpairs(values, vectors, norms, n_products=1)
+    return Eigenpairs(values, vectors, _relative_norms(residuals, values), n_products=1)
+
+
+def _relative_norms(residuals: Array, values: Array) -> Array:
+    """Return the norms of residuals, relative to eigenvalues of magnitude above 1."""
+    norms: Array = np.linalg.norm(residuals, axis=1)
+    return norms / np.maximum(np.abs(values), 1.0)
 
 
 # Block Lanczos with full orthogonalization and thick restart.
