@@ -81,7 +81,7 @@ def combine():
 
 def kmeans_seed():
     A = np.ones((4, 60_000))
-    return _kmeans.seed_centers(A, A[0], 3, np.full(5, 0.5), 1)
+    return _kmeans.seed_centers(A, A[0], 3, np.full(5, 0.5))
 
 
 def kmeans_lloyd():

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 def seed_centers(
-    points: Array, weights: Array, n_clusters: int, uniforms: Array, n_threads: int
+    points: Array, weights: Array, n_clusters: int, uniforms: Array
 ) -> Array: ...
 def lloyd(
     points: Array, weights: Array, first: Array, tol: float, n_threads: int

@@ -6,8 +6,9 @@
 
 Greedy k-means++ (Arthur & Vassilvitskii 2007) draws several points with probabilities
 proportional to weight times squared distance to the nearest center, and keeps the one
-that makes the sum of these smallest. Points are divided into blocks of fixed size whose
-sums are added in order: the result does not depend on the number of threads.
+that makes the sum of these smallest. It runs on one thread. Points are divided into
+blocks of fixed size whose sums are added in order: the result does not depend on the
+number of threads.
 """
 import numpy as np
 
@@ -36,7 +37,6 @@ def seed_centers(
     const double[::1] weights,    # (n,) in, >= 0
     Py_ssize_t n_clusters,
     const double[::1] uniforms,   # (1 + (n_clusters - 1) n_trials,) in, in [0, 1)
-    int n_threads,
 ):
     """Return first centers (c, d), which are points, by greedy k-means++."""
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1]
@@ -70,19 +70,14 @@ def seed_centers(
             n_drawn += n_places
             if i == 0:
                 nearest[n_trials, :] = INFINITY
-            for b in prange(
-                n_blocks, schedule="static",
-                num_threads=_n_threads(n_threads, n_blocks, n * d * n_places),
-            ):
-                for t in range(n_places):
-                    sums[t, b] = _approach(
-                        points, weights, b, &places[t, 0],
-                        &nearest[n_trials, 0], &nearest[t, 0],
-                    )
             smallest, best = INFINITY, 0
             for t in range(n_places):
                 cost = 0.0
                 for b in range(n_blocks):
+                    sums[t, b] = _approach(
+                        points, weights, b, &places[t, 0],
+                        &nearest[n_trials, 0], &nearest[t, 0],
+                    )
                     cost += sums[t, b]
                 if cost < smallest:
                     smallest, best = cost, t
@@ -161,7 +156,9 @@ def lloyd(
             end = min(begin + step, n_blocks)
             for b in prange(
                 begin, end, nogil=True, schedule="static",
-                num_threads=_n_threads(n_threads, end - begin, n * d * c),
+                num_threads=useful_threads(
+                    min(n_threads, end - begin), <double> n * d * c
+                ),
             ):
                 _assign(
                     points, weights, centers, b, &nearest[0],
@@ -259,10 +256,6 @@ cdef void _add_center(
     simd.assign_nearest(
         &points[0, 0], n, 0, n, d, center, 1, &weights[0], nearest, NULL
     )
-
-
-cdef int _n_threads(int n_threads, Py_ssize_t n_blocks, double work) noexcept nogil:
-    return useful_threads(<int> min(n_threads, n_blocks), work)
 
 
 cdef int _check_shapes(

@@ -234,16 +234,10 @@ def kmeans(
     squares = (sample - (sample @ shares)[:, np.newaxis]) ** 2
     tol = _KMEANS_TOL * float(np.mean(squares @ shares))
     n_trials = 2 + int(np.log(n_clusters))
-    runs = (
-        lloyd(
-            sample,
-            counts,
-            seed_centers(sample, counts, n_clusters, uniforms, n_threads),
-            tol,
-            n_threads,
-        )
-        for uniforms in rng.random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
-    )
+    draws = rng.random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
+    starts = (seed_centers(sample, counts, n_clusters, uniforms) for uniforms in draws)
+    # An iteration is short: where processors are shared, threads would wait longer.
+    runs = (lloyd(sample, counts, start, tol, n_threads=1) for start in starts)
     labels, centers, _ = min(runs, key=itemgetter(2))
     if n > size:
         labels, _, _ = lloyd(points, weights, centers, tol, n_threads)
