@@ -497,7 +497,7 @@ def largest_eigenvalue(product: Product, bound: float, n: int, n_threads: int) -
         return bound * min(float(values[0]) + tol, 1.0)
     # Lanczos without restarts; rounding adds copies of eigenvalues, but none above
     image, vector = np.random.RandomState(0).standard_normal((1, n)), np.zeros((1, n))
-    norms, diagonal = [float(np.linalg.norm(image))], []
+    norms, diagonal = [float(np.linalg.norm(image))], list[float]()
     value, residual = 0.0, np.inf
     while residual > tol and len(diagonal) < _MAX_EIGENVALUE_PRODUCTS:
         before, vector = vector, image / norms[-1]

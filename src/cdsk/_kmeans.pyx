@@ -42,7 +42,7 @@ def seed_centers(
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1]
     cdef Py_ssize_t n_blocks = (n + BLOCK - 1) // BLOCK
     cdef Py_ssize_t n_trials = max(1, (len(uniforms) - 1) // max(1, n_clusters - 1))
-    cdef Py_ssize_t i, t, b, l, drawn, best, n_places = 1, n_drawn = 0
+    cdef Py_ssize_t i, t, b, k, drawn, best, n_places = 1, n_drawn = 0
     cdef double cost, smallest
     _check_shapes(points, weights, n_clusters, d)
     if len(uniforms) != 1 + (n_clusters - 1) * n_trials:
@@ -65,8 +65,8 @@ def seed_centers(
                     &weights[0], &nearest[n_trials, 0], n, &sums[n_trials, 0],
                     smallest * uniforms[n_drawn + t],
                 )
-                for l in range(d):
-                    places[t, l] = points[l, drawn]
+                for k in range(d):
+                    places[t, k] = points[k, drawn]
             n_drawn += n_places
             if i == 0:
                 nearest[n_trials, :] = INFINITY
@@ -184,7 +184,7 @@ cdef void _assign(
 ) noexcept nogil:
     """Assign the points of a block to their nearest centers, and sum them up."""
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1], c = centers.shape[0]
-    cdef Py_ssize_t begin = block * BLOCK, end = min(n, begin + BLOCK), i, l
+    cdef Py_ssize_t begin = block * BLOCK, end = min(n, begin + BLOCK), i, k
     for i in range(begin, end):
         nearest[i] = INFINITY
     totals[0] = simd.assign_nearest(
@@ -195,9 +195,9 @@ cdef void _assign(
     for i in range(begin, end):
         totals[1] += labels[i] != before[i]
         sums[labels[i] * (d + 1) + d] += weights[i]
-    for l in range(d):
+    for k in range(d):
         for i in range(begin, end):
-            sums[labels[i] * (d + 1) + l] += weights[i] * points[l, i]
+            sums[labels[i] * (d + 1) + k] += weights[i] * points[k, i]
 
 
 cdef double _move_centers(
@@ -206,20 +206,20 @@ cdef double _move_centers(
 ) noexcept nogil:
     """Move centers to the means of their points; return the sum of squared shifts."""
     cdef Py_ssize_t d = points.shape[0], n = points.shape[1], c = centers.shape[0]
-    cdef Py_ssize_t b, j, l, i, farthest, n_empty = 0
+    cdef Py_ssize_t b, j, k, i, farthest, n_empty = 0
     cdef double shift = 0.0, place, norm
     for b in range(1, sums.shape[0]):
         for j in range(c):
-            for l in range(d + 1):
-                sums[0, j, l] += sums[b, j, l]
+            for k in range(d + 1):
+                sums[0, j, k] += sums[b, j, k]
     for j in range(c):
         if sums[0, j, d] == 0.0:
             n_empty += 1
             continue
-        for l in range(d):
-            place = sums[0, j, l] / sums[0, j, d]
-            shift += (place - centers[j, l]) ** 2
-            centers[j, l] = place
+        for k in range(d):
+            place = sums[0, j, k] / sums[0, j, d]
+            shift += (place - centers[j, k]) ** 2
+            centers[j, k] = place
     if n_empty == 0:
         return shift
     # distances to the centers that have points, and to those that are moved
@@ -236,13 +236,13 @@ cdef double _move_centers(
                     if weights[farthest] == 0.0 or nearest[i] > nearest[farthest]:
                         farthest = i
             norm = 0.0
-            for l in range(d):
-                norm += points[l, farthest] ** 2
+            for k in range(d):
+                norm += points[k, farthest] ** 2
             if nearest[farthest] <= ROUNDING * norm:  # fewer places than centers
                 break
             shift = INFINITY
-            for l in range(d):
-                centers[j, l] = points[l, farthest]
+            for k in range(d):
+                centers[j, k] = points[k, farthest]
             _add_center(points, weights, &centers[j, 0], nearest)
     return shift
 
