@@ -332,7 +332,7 @@ class SparseSimilarity(Similarity):
             nearest[has_similarity] = np.ravel(rows[has_similarity].argmax(axis=1))
         return candidates[nearest]
 
-    @cached_property
+    @property
     def factorization_cost(self) -> int | None:
         return self._ordering.cost_in_products if self._ordering.is_cheap else None
 
