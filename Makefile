@@ -47,8 +47,8 @@ test-oldest: $(OLDEST)/installed  ## run the fast tests with the oldest supporte
 # Core tests with the address and undefined-behavior sanitizers. Leaks are not checked: the
 # interpreter itself has some.
 CORE_TESTS := $(addprefix tests/test_,$(addsuffix .py,banded compiled_loops dense eigen embedding \
-    exported_names graph indefinite kernel layout low_rank multilevel neighbors products signals \
-    smo spanning_tree sparse votes weights))
+    exported_names graph indefinite kernel kmeans layout low_rank multilevel neighbors products \
+    signals smo spanning_tree sparse votes weights))
 WHOLE_TESTS := $(addprefix tests/test_,$(addsuffix .py,blocks_estimator blocks_gram \
     blocks_landmarks candidates estimator n_clusters noise points prediction representation \
     simd sparse_rows spectral))

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import cdsk
-from cdsk import CDSK, _graph, _kernel, _nearest, _products, _rows, _smo
+from cdsk import CDSK, _graph, _kernel, _kmeans, _nearest, _products, _rows, _smo
 from cdsk._multilevel import Multilevel
 
 
@@ -77,6 +77,16 @@ def inner():
 
 def combine():
     return _products.combine(np.ones((4, 4)), np.ones((4, 60_000)), 1)
+
+
+def kmeans_seed():
+    A = np.ones((4, 60_000))
+    return _kmeans.seed_centers(A, A[0], 3, np.full(5, 0.5))
+
+
+def kmeans_lloyd():
+    A = np.arange(240_000.0).reshape(4, -1)
+    return _kmeans.lloyd(A, A[0], A[:, :3].T.copy(), 0.0, 1)
 
 
 def graph_product():
@@ -166,6 +176,8 @@ LOOPS = [
     (kernel_similarity, 0),
     (inner, 0),
     (combine, 0),
+    (kmeans_seed, 1e6),  # a center
+    (kmeans_lloyd, 0),
     (graph_product, 0),
     (graph_similarity, 0),
     (graph_scale_entries, 0),

@@ -1,19 +1,12 @@
-import threading
-import warnings
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import cdsk
 import reference
-from cdsk import _spectral as _labels
 from cdsk._operators.dense import DenseKernel
-from cdsk._spectral import assign_labels, cut_ratios, fit_kmeans, seed_centers
+from cdsk._spectral import assign_labels, cut_ratios
 from cdsk._validation import LABEL_METHODS
 
 
@@ -37,90 +30,11 @@ def test_labels_are_found_and_numbered_in_order(rng, method):
     assert (labels == expected).all()
 
 
-@pytest.mark.parametrize("n_init", [1, 7])
-def test_n_init_is_the_number_of_starts(rng, monkeypatch, n_init):
-    starts = []
-
-    def seed(*args):
-        starts.append(args)
-        return seed_centers(*args)
-
-    monkeypatch.setattr(_labels, "seed_centers", seed)
-    assign_labels(embedded(rng)[0], "kmeans", n_init=n_init, random_state=0)
-    assert len(starts) == n_init
-
-
-@pytest.mark.parametrize(("n", "c"), [(2, 2), (40, 1), (90, 5), (300, 60)])
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_starts_of_kmeans_equal_those_of_scikit_learn(rng, n, c, is_weighted):
-    points = rng.normal(size=(n, 4)).round(1)  # some are equal
-    weights = rng.uniform(size=n) if is_weighted else np.ones(n)
-    for seed in range(5):
-        states = np.random.RandomState(seed), np.random.RandomState(seed)
-        expected, _ = kmeans_plusplus(
-            points, c, sample_weight=weights, random_state=states[0]
-        )
-        found = seed_centers(points, c, states[1], weights)
-        assert (found == expected).all()
-        # as many random numbers were drawn
-        assert states[0].randint(1000) == states[1].randint(1000)
-
-
-def test_kmeans_equals_that_of_scikit_learn(rng):
-    vectors, m = embedded(rng, noise=0.5)[0], rng.uniform(size=100)
-    labels = assign_labels(vectors, "kmeans", n_init=4, random_state=0, multiplicity=m)
-    model = KMeans(4, n_init=4, random_state=0).fit(vectors.T, sample_weight=m)
-    assert adjusted_rand_score(model.labels_, labels) == 1
-
-
-@pytest.mark.parametrize("n", [100, 60_000])  # of many it starts on a sample
-def test_kmeans_of_fewer_places_than_clusters_does_not_warn(n):
-    places = np.eye(3)[:, np.arange(n) % 2]
-    labels = assign_labels(places, "kmeans", n_init=2, random_state=0)
-    assert (labels == np.arange(n) % 2).all()
-
-
 def test_cluster_qr_equals_scikit_learn(rng):
     # of unequal lengths, so that the pivots are not left to rounding
     embedding = embedded(rng, noise=0.4)[0] * rng.uniform(0.5, 1.0, size=100)
     labels = assign_labels(embedding, "cluster_qr", n_init=1, random_state=0)
     assert adjusted_rand_score(cluster_qr(embedding.T.copy()), labels) == 1
-
-
-def test_kmeans_stays_on_the_calling_thread(rng, monkeypatch):
-    X = rng.normal(size=(300, 3))
-
-    class Recorded(KMeans):
-        def fit(self, *args, **options):
-            threads = threadpool_info()
-            openmp = [pool for pool in threads if pool["user_api"] == "openmp"]
-            assert {pool["num_threads"] for pool in openmp} == {1}
-            return super().fit(*args, **options)
-
-    with threadpool_limits(2, user_api="openmp"):
-        expected = KMeans(4, n_init=2, random_state=0).fit(X).labels_
-        found = fit_kmeans(Recorded(4, n_init=2, random_state=0), X).labels_
-    assert (found == expected).all()
-
-
-def test_warnings_of_kmeans_are_ignored_in_all_threads():
-    # the filters of the process are restored by the last thread, not by the first
-    X = np.repeat(np.eye(2), 30, axis=0)
-    before, n = list(warnings.filters), 4
-    all_inside = threading.Barrier(n)
-
-    class Waiting(KMeans):
-        def fit(self, *args, **options):
-            all_inside.wait(60)
-            return super().fit(*args, **options)
-
-    def fit(seed):
-        return fit_kmeans(Waiting(3, n_init=1, random_state=seed), X).labels_
-
-    with ThreadPoolExecutor(n) as pool:
-        for labels in pool.map(fit, range(n)):
-            assert len(np.unique(labels)) == 2
-    assert warnings.filters == before
 
 
 def test_auto_has_the_smallest_cut(rng):

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import LinAlgError, eigh, eigh_tridiagonal
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from cdsk._operators.base import Array, Product, Similarity
@@ -144,8 +144,9 @@ def _solve_dense(problem: EigenProblem, n: int) -> Eigenpairs:
     matrix = problem.product(np.eye(n))
     # deflated to -2, below the spectrum
     deflated = 0.5 * (matrix + matrix.T) - 3.0 * combine(locked, locked, n_threads)
-    vectors = largest_eigenpairs(deflated, problem.k)[1]
-    return ritz_pairs(problem.product, vectors, problem.k, n_threads)
+    values, vectors = largest_eigenpairs(deflated, problem.k)
+    residuals = problem.product(vectors) - values[:, np.newaxis] * vectors
+    return Eigenpairs(values, vectors, _relative_norms(residuals, values), n_products=1)
 
 
 def _solve_sparse(
@@ -196,8 +197,13 @@ def ritz_pairs(product: Product, vectors: Array, k: int, n_threads: int) -> Eige
     values, rotation = values[:k], np.ascontiguousarray(rotation[:, :k])
     vectors = combine(rotation, vectors, n_threads)
     residuals = combine(rotation, image, n_threads) - values[:, np.newaxis] * vectors
-    norms = np.linalg.norm(residuals, axis=1) / np.maximum(np.abs(values), 1.0)
-    return Eigenpairs(values, vectors, norms, n_products=1)
+    return Eigenpairs(values, vectors, _relative_norms(residuals, values), n_products=1)
+
+
+def _relative_norms(residuals: Array, values: Array) -> Array:
+    """Return the norms of residuals, relative to eigenvalues of magnitude above 1."""
+    norms: Array = np.linalg.norm(residuals, axis=1)
+    return norms / np.maximum(np.abs(values), 1.0)
 
 
 # Block Lanczos with full orthogonalization and thick restart.
@@ -351,7 +357,7 @@ def _orthonormalize(vectors: Array, fixed: tuple[Array, ...], n_threads: int) ->
 # its distance to them, nothing was missed.
 
 # Basis vectors of ARPACK for a single eigenpair.
-_SMALL_BASIS = 20
+_SMALL_BASIS = 10
 
 # Factor of the tolerance of a guard vector each time its residual decides nothing.
 _GUARD_REFINEMENT = 0.1
@@ -371,6 +377,9 @@ _DEFLATION = 4.0
 # Accuracy and products of ``largest_eigenvalue``.
 _EIGENVALUE_TOLERANCE = 1e-3
 _MAX_EIGENVALUE_PRODUCTS = 1000
+
+# Products of ``largest_eigenvalue`` between two looks at its residual.
+_CHECK_INTERVAL = 5
 
 
 def solve_eigsh(
@@ -482,12 +491,30 @@ def largest_eigenvalue(product: Product, bound: float, n: int, n_threads: int) -
     """
     if bound == 0.0:
         return 0.0
-    start, tol = np.random.RandomState(0).standard_normal((1, n)), _EIGENVALUE_TOLERANCE
-    arpack = _Arpack(_MAX_EIGENVALUE_PRODUCTS, n_threads)
-    found = arpack.search(lambda v: product(v) / bound, start, 1, tol, _SMALL_BASIS)
+    tol = _EIGENVALUE_TOLERANCE
+    if n <= DENSE_SIZE:
+        values, _ = largest_eigenpairs(product(np.eye(n)) / bound, 1)
+        return bound * min(float(values[0]) + tol, 1.0)
+    # Lanczos without restarts; rounding adds copies of eigenvalues, but none above
+    image, vector = np.random.RandomState(0).standard_normal((1, n)), np.zeros((1, n))
+    norms, diagonal = [float(np.linalg.norm(image))], list[float]()
+    value, residual = 0.0, np.inf
+    while residual > tol and len(diagonal) < _MAX_EIGENVALUE_PRODUCTS:
+        before, vector = vector, image / norms[-1]
+        image = product(vector) / bound
+        diagonal.append(float(inner(vector, image, n_threads)[0, 0]))
+        image -= diagonal[-1] * vector
+        if len(diagonal) > 1:
+            image -= norms[-1] * before
+        norms.append(float(np.sqrt(inner(image, image, n_threads)[0, 0])))
+        if norms[-1] <= tol or len(diagonal) % _CHECK_INTERVAL == 0:
+            last = len(diagonal) - 1
+            values, vectors = eigh_tridiagonal(
+                diagonal, norms[1:-1], select="i", select_range=(last, last)
+            )
+            value, residual = float(values[0]), norms[-1] * abs(float(vectors[-1, 0]))
     # a residual bounds the distance to some eigenvalue, not to the largest
-    margin = max(found.residuals[0], tol)
-    return bound * min(float(found.values[0] + margin), 1.0)
+    return bound * min(value + max(residual, tol), 1.0)
 
 
 # Symmetric eigenproblems by LAPACK, largest values first.

@@ -495,7 +495,8 @@ def alternate_candidates(
             alternation = replace(fit.alternation, initial_embedding=None)
             fit = replace(fit, alternation=alternation, kernel=None)
         fits.append(fit)
-        if not all_vote and i + 1 < n and _is_decided(fits, trees, n, problem):
+        # a single fit would be one of a single kernel
+        if not all_vote and 0 < i < n - 1 and _is_decided(fits, trees, n, problem):
             break
     return fits
 
@@ -563,6 +564,7 @@ def _fit_kernel(
             multiplicity=points.multiplicity,
             n_init=settings.n_init,
             random_state=context.rng,
+            n_threads=context.n_threads,
         )
         if is_trivial:
             labels = np.arange(len(points)) % n_clusters

@@ -14,22 +14,19 @@ connected to it. Their number grows with the number of points, and each would be
 leading eigenvector of its own.
 """
 
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, svd
-from sklearn.cluster import KMeans
 
 from cdsk._eigensolvers import TOLERANCE, Eigenpairs, fix_signs, leading_eigenpairs
+from cdsk._kmeans import lloyd, seed_centers
 from cdsk._operators.base import Array, Indices, Kernel, Similarity
-from cdsk._utils import SharedContext, limit_openmp_threads, warn
+from cdsk._utils import warn
 from cdsk._validation import check_random_state
 
 Labels = NDArray[np.int64]
@@ -164,6 +161,9 @@ _MAX_ROTATIONS = 50
 _SAMPLE_SIZE = 50_000
 _SAMPLE_PER_CLUSTER = 100
 
+# k-means ends when its centers move less, relative to the mean variance of coordinates.
+_KMEANS_TOL = 1e-4
+
 
 def assign_labels(
     vectors: Array,
@@ -173,6 +173,7 @@ def assign_labels(
     random_state: Any,
     kernel: Kernel | None = None,
     multiplicity: Array | None = None,
+    n_threads: int = 1,
 ) -> Labels:
     """Return the labels (n,) of points whose coordinates are columns of ``vectors``.
 
@@ -185,11 +186,21 @@ def assign_labels(
             assign_labels, vectors, n_init=n_init, random_state=random_state
         )
         methods = "kmeans", "cluster_qr", "discretize"
-        partitions = [assign(name, multiplicity=multiplicity) for name in methods]
+        partitions = [
+            assign(name, multiplicity=multiplicity, n_threads=n_threads)
+            for name in methods
+        ]
         cuts = [np.mean(cut_ratios(kernel, labels)) for labels in partitions]
         return partitions[int(np.argmin(cuts))]
     if method == "kmeans":
-        labels = _kmeans(vectors, n_init, random_state, multiplicity)
+        labels = kmeans(
+            vectors,
+            len(vectors),
+            n_init=n_init,
+            rng=check_random_state(random_state),
+            weights=multiplicity,
+            n_threads=n_threads,
+        )
     elif method == "cluster_qr":
         rotated = cluster_qr_rotation(vectors, multiplicity).T @ vectors
         labels = np.argmax(np.abs(rotated), axis=0)
@@ -198,96 +209,39 @@ def assign_labels(
     return relabel_by_appearance(labels)
 
 
-def _kmeans(
-    vectors: Array, n_init: int, random_state: Any, multiplicity: Array | None
-) -> Labels:
-    """Keep the best of several starts, chosen on a sample if there are many points."""
-    points = np.ascontiguousarray(vectors.T)
-    c, n = vectors.shape
-    rng = check_random_state(random_state)
-    model: KMeans = _KMeans(c, n_init=n_init, random_state=rng)
-    size = max(_SAMPLE_SIZE, _SAMPLE_PER_CLUSTER * c)
-    if n > size:
-        sample = np.sort(rng.choice(n, size, replace=False))
-        counts = None if multiplicity is None else multiplicity[sample]
-        centers = fit_kmeans(model, points[sample], counts).cluster_centers_
-        model = KMeans(c, init=centers, n_init=1)
-    labels: Labels = fit_kmeans(model, points, multiplicity).labels_
-    return labels
-
-
-class _KMeans(KMeans):
-    """k-means whose starts are not validated, which took a third of a small fit.
-
-    If a version of scikit-learn does not call this method, the starts are the same.
-    """
-
-    def _init_centroids(
-        self,
-        X: Array,
-        *,
-        random_state: np.random.RandomState,
-        sample_weight: Array,
-        **_: Any,
-    ) -> Array:
-        return seed_centers(X, self.n_clusters, random_state, sample_weight)
-
-
-def seed_centers(
+def kmeans(
     points: Array,
     n_clusters: int,
-    random_state: np.random.RandomState,
-    weights: Array,
-) -> Array:
-    """Return first centers (c, d) for points (n, d) by greedy k-means++.
+    *,
+    n_init: int,
+    rng: np.random.RandomState,
+    weights: Array | None = None,
+    n_threads: int = 1,
+) -> Labels:
+    """Return the labels (n,) of the best of ``n_init`` runs of k-means.
 
-    Those of ``sklearn.cluster.kmeans_plusplus``, in half of its time or less.
+    Coordinates of points (d, n) are rows. If there are many points, the runs are those
+    of a sample; a last one of all points begins with the best centers.
     """
-    n, n_trials = len(points), 2 + int(np.log(n_clusters))
-    norms = np.einsum("ij,ij->i", points, points)
-    nearest, chosen, cost = np.full(n, np.inf), np.empty(n_clusters, np.intp), 0.0
-    trials = random_state.choice(n, size=1, p=weights / weights.sum())
-    for i in range(n_clusters):
-        if i > 0:
-            draws = random_state.uniform(size=n_trials) * cost
-            trials = np.searchsorted(np.cumsum(weights * nearest), draws)
-            np.minimum(trials, n - 1, out=trials)  # rounding
-        squares = -2.0 * (points[trials] @ points.T)
-        squares += norms[trials, np.newaxis]
-        squares += norms
-        np.maximum(squares, 0.0, out=squares)
-        np.minimum(squares, nearest, out=squares)
-        costs = squares @ weights
-        best = int(np.argmin(costs))
-        cost, nearest, chosen[i] = costs[best], squares[best], trials[best]
-    return points[chosen]
-
-
-@contextmanager
-def _ignore_fewer_clusters() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Number of distinct clusters")
-        yield
-
-
-# Filters belong to the process, or, from Python 3.14 on, to the thread.
-_quiet: AbstractContextManager[object] = SharedContext(_ignore_fewer_clusters)
-
-
-def fit_kmeans(
-    model: KMeans, points: Array, sample_weight: Array | None = None
-) -> KMeans:
-    """Fit k-means on the calling thread, without a warning of fewer clusters.
-
-    An iteration on n x c numbers takes a millisecond, and OpenMP waits for all threads
-    at its end. Where processors are shared such a wait costs a slice of the scheduler:
-    measured, 500 points with four other busy processes on two processors, 2 s for ten
-    starts instead of 40 ms. On idle ones a second thread saves hardly anything.
-    """
-    is_per_thread = getattr(sys.flags, "context_aware_warnings", False)
-    quiet = _ignore_fewer_clusters() if is_per_thread else _quiet
-    with limit_openmp_threads(), quiet:
-        return model.fit(points, sample_weight=sample_weight)
+    points, n = np.ascontiguousarray(points), points.shape[1]
+    weights = np.ones(n) if weights is None else weights
+    size = max(_SAMPLE_SIZE, _SAMPLE_PER_CLUSTER * n_clusters)
+    sample, counts = points, weights
+    if n > size:
+        chosen = np.sort(rng.choice(n, size, replace=False))
+        sample, counts = np.take(points, chosen, axis=1), weights[chosen]
+    shares = counts / counts.sum()
+    squares = (sample - (sample @ shares)[:, np.newaxis]) ** 2
+    tol = _KMEANS_TOL * float(np.mean(squares @ shares))
+    n_trials = 2 + int(np.log(n_clusters))
+    draws = rng.random_sample((n_init, 1 + (n_clusters - 1) * n_trials))
+    starts = (seed_centers(sample, counts, n_clusters, uniforms) for uniforms in draws)
+    # An iteration is short: where processors are shared, threads would wait longer.
+    runs = (lloyd(sample, counts, start, tol, n_threads=1) for start in starts)
+    labels, centers, _ = min(runs, key=itemgetter(2))
+    if n > size:
+        labels, _, _ = lloyd(points, weights, centers, tol, n_threads)
+    return labels
 
 
 def cluster_qr_rotation(vectors: Array, multiplicity: Array | None = None) -> Array:
@@ -374,6 +328,7 @@ def spectral_partition(
         random_state=rng,
         kernel=kernel,
         multiplicity=kernel.multiplicity,
+        n_threads=kernel.n_threads,
     )
     return embedding, labels
 

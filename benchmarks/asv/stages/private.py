@@ -11,7 +11,7 @@ from cdsk._neighbors import Neighbors
 from cdsk._operators.dense import DenseKernel
 from cdsk._operators.sparse import NeighborGraph
 from cdsk._qp import WeightProblem
-from cdsk._spectral import assign_labels, spectral_step
+from cdsk._spectral import assign_labels, kmeans, spectral_step
 
 __all__ = [
     "DenseKernel",
@@ -20,6 +20,7 @@ __all__ = [
     "WeightProblem",
     "assign_labels",
     "eigen",
+    "kmeans",
     "layouts",
     "simd_level",
     "spectral_step",

@@ -101,6 +101,11 @@ cdef extern from "_simd/simd.h" nogil:
             const double* can_increase, const double* can_decrease, Py_ssize_t n,
             double* low, double* high,
         ) noexcept nogil
+        double assign_nearest(
+            const double* points, Py_ssize_t n, Py_ssize_t begin, Py_ssize_t end,
+            Py_ssize_t d, const double* centers, Py_ssize_t c, const double* weights,
+            double* nearest, int64_t* labels,
+        ) noexcept nogil
         void move_points(
             const cdsk_epoch* epoch, Py_ssize_t begin, Py_ssize_t end, float* moved
         ) noexcept nogil

@@ -735,6 +735,63 @@ static double box_distance(const double *low_a, const double *high_a,
     return total + horizontal_sum(sum);
 }
 
+/* Registers of points that assign_nearest compares with a center at once. */
+#define NEAR 4
+
+static double assign_nearest(const double *points, ptrdiff_t n, ptrdiff_t begin,
+                             ptrdiff_t end, ptrdiff_t d, const double *centers,
+                             ptrdiff_t c, const double *weights, double *nearest,
+                             int64_t *labels)
+{
+    vec sum = {0};
+    double total = 0;
+    ptrdiff_t i = begin;
+    for (; i + NEAR * WIDTH <= end; i += NEAR * WIDTH) {
+        vec least[NEAR];
+        ivec label[NEAR] = {{0}};
+        for (int v = 0; v < NEAR; v++)
+            least[v] = load(nearest + i + v * WIDTH);
+        for (ptrdiff_t j = 0; j < c; j++) {
+            vec squared[NEAR] = {{0}};
+            for (ptrdiff_t l = 0; l < d; l++)
+                for (int v = 0; v < NEAR; v++) {
+                    const vec difference =
+                        load(points + l * n + i + v * WIDTH) - centers[j * d + l];
+                    squared[v] += difference * difference;
+                }
+            for (int v = 0; v < NEAR; v++) {
+                const ivec nearer = squared[v] < least[v];
+                least[v] = choose(nearer, squared[v], least[v]);
+                label[v] = (nearer & j) | (~nearer & label[v]);
+            }
+        }
+        for (int v = 0; v < NEAR; v++) {
+            sum += load(weights + i + v * WIDTH) * least[v];
+            store(nearest + i + v * WIDTH, least[v]);
+            if (labels)
+                memcpy(labels + i + v * WIDTH, &label[v], sizeof label[v]);
+        }
+    }
+    for (; i < end; i++) {
+        int64_t label = 0;
+        for (ptrdiff_t j = 0; j < c; j++) {
+            double squared = 0;
+            for (ptrdiff_t l = 0; l < d; l++) {
+                const double difference = points[l * n + i] - centers[j * d + l];
+                squared += difference * difference;
+            }
+            if (squared < nearest[i]) {
+                nearest[i] = squared;
+                label = j;
+            }
+        }
+        total += weights[i] * nearest[i];
+        if (labels)
+            labels[i] = label;
+    }
+    return total + horizontal_sum(sum);
+}
+
 /* Layout: a position is REGISTERS registers. */
 
 #define REGISTERS (CDSK_LAYOUT_WIDTH / LANES)
@@ -904,5 +961,6 @@ const cdsk_simd JOIN(cdsk_simd_, CDSK_LEVEL) = {
     box_distance,
     smo_partner,
     smo_update,
+    assign_nearest,
     move_points,
 };

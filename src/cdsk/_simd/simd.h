@@ -174,6 +174,17 @@ typedef struct {
                             const double *can_decrease, ptrdiff_t n,
                             double *low, double *high);
 
+    /* k-means, for the points begin ... end - 1:
+     *   nearest_i = min(nearest_i, min_j |x_i - center_j|^2),
+     * labels_i the first j with the minimum, 0 if none is below nearest_i. Returns
+     * sum_i weights_i nearest_i.
+     *   points (d, n) in   centers (c, d) in   weights (n,) in
+     *   nearest (n,) in/out                    labels (n,) out, or NULL */
+    double (*assign_nearest)(const double *points, ptrdiff_t n, ptrdiff_t begin,
+                             ptrdiff_t end, ptrdiff_t d, const double *centers,
+                             ptrdiff_t c, const double *weights, double *nearest,
+                             int64_t *labels);
+
     /* Layout: where an epoch moves the points begin ... end - 1; all others are where they
      * were before. With s_j = |y - y_j|^2 and the step length a, y = y_i goes for each entry
      * (i, j) that acts, one after the other,

@@ -2,9 +2,8 @@
 """Initial labels by k-means (tests/test_baselines_max_margin.py)."""
 
 import numpy as np
-from sklearn.cluster import KMeans
 
-from cdsk._spectral import fit_kmeans
+from cdsk._spectral import kmeans
 
 
 def center_and_scale(X):
@@ -24,5 +23,4 @@ def center_and_scale(X):
 
 def run_kmeans(points, n_clusters, n_init, rng):
     """Return the labels (n,) of the best of ``n_init`` runs of k-means."""
-    model = KMeans(n_clusters, n_init=n_init, random_state=rng)
-    return fit_kmeans(model, points).labels_
+    return kmeans(points.T, n_clusters, n_init=n_init, rng=rng)
