@@ -38,6 +38,7 @@ CODES = np.column_stack([X, X[:, 0] > 0])
 CASES = {
     "default": (X, {}),
     "noise": (X, {"noise": 0.01}),
+    "sizes": (X, {"min_cluster_size": 32}),
     "standardize": (X, {"representation": "standardize"}),
     "whiten": (X, {"representation": "whiten"}),
     "normal_scores": (X, {"representation": "normal_scores"}),

@@ -430,6 +430,8 @@ def _make_context(model: CDSK, n_threads: int | None) -> FitContext:
     params = dict(model.params_)
     if not isinstance(params["init"], str):  # weights of all rows
         params["init"] = "uniform"
+    # numbers of rows are not those of a sample
+    params |= {"min_cluster_size": None, "max_cluster_size": None}
     columns = model.columns_
     n_threads = model.n_threads if n_threads is None else n_threads
     return FitContext(
