@@ -37,8 +37,8 @@ from cdsk._voting import LeaveOneOutVotes
 Labels = NDArray[np.int64]
 
 # Pairs of a point and a cluster in one linear program, beside the first of each point.
-# HiGHS takes a second for them; Ctrl-C waits for it.
-MAX_PAIRS = 20_000
+# HiGHS takes about half a second for them; Ctrl-C waits for it.
+MAX_PAIRS = 10_000
 
 # Every fourth point gives the first prices of all.
 _SAMPLING = 4

@@ -31,6 +31,7 @@ from cdsk.report._sentences import (
     describe_kernel,
     describe_margins,
     describe_n_clusters,
+    describe_sizes,
     describe_stability,
     describe_unlabeled,
     describe_weights,
@@ -395,6 +396,7 @@ def _render_selection(summary):
         ]
         elements.append(_render_scores("Best numbers of clusters", "score", counts))
         elements.append(_render_paragraphs(describe_n_clusters(summary)))
+    elements.append(_render_paragraphs(describe_sizes(summary)))
     return "".join(elements)
 
 

@@ -206,6 +206,24 @@ def describe_n_clusters(summary):
     return [text]
 
 
+def describe_sizes(summary):
+    """Return what bounds of the sizes changed, or nothing if there are none."""
+    change = summary["clusters"]["size_change"]
+    if change is None:
+        return []
+    bounds = f"{format_count(change['low'])} to {format_count(change['high'])}"
+    if not change["n_moved"]:
+        return [f"Sizes are within the bounds, {bounds}, without any change"]
+    sizes = ", ".join(map(format_count, change["before"]))
+    rows = pluralize(format_count(change["n_moved"]), "row")
+    verb = "was" if change["n_moved"] == 1 else "were"
+    return [
+        f"{rows} {verb} moved for sizes of {bounds}; without bounds they would be "
+        f"{sizes}. Cost of the moves {change['cost']:.4g}, at least "
+        f"{change['least_cost']:.4g} for any labels"
+    ]
+
+
 def describe_unlabeled(summary):
     """Return the numbers of unconnected points and of noise, if there are any."""
     outliers = summary["outliers"]

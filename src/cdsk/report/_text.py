@@ -20,6 +20,7 @@ from cdsk.report._sentences import (
     describe_margins,
     describe_n_clusters,
     describe_profile,
+    describe_sizes,
     describe_stability,
     describe_unlabeled,
     describe_weights,
@@ -117,7 +118,7 @@ def _format_candidates(candidates):
 def _format_clusters(summary):
     clusters = summary["clusters"]["per_cluster"]
     listed = select_least_confident(clusters, MAX_CLUSTERS)
-    paragraphs = describe_n_clusters(summary)
+    paragraphs = describe_n_clusters(summary) + describe_sizes(summary)
     if len(clusters) > len(listed):
         sizes = [cluster["size"] for cluster in clusters]
         confidence = [cluster["confidence"] for cluster in clusters]
