@@ -18,7 +18,8 @@ minus price. Prices of a sample tell which pairs (i, y) may be used; HiGHS solve
 problem of these pairs, and pairs that its prices show to be cheaper are added until
 there are none. That solves the problem of all pairs. Vertices are integral if all
 masses are 1; otherwise fewer points than clusters are split, and take the cluster of
-their largest part. Bounds that this violates are tightened by what is missing.
+their largest part. Bounds that this violates are tightened by what is missing, and the problem is solved
+again.
 """
 
 import math
@@ -241,7 +242,7 @@ def solve_sizes(
     """
     n_clusters, least_cost = costs.shape[1], None
     lows, highs = np.full(n_clusters, float(low)), np.full(n_clusters, float(high))
-    for _ in range(_MAX_ROUNDS):
+    for i in range(_MAX_ROUNDS):
         shares, _, cost = _solve_relaxed(costs, masses, lows, highs)
         least_cost = cost if least_cost is None else least_cost
         labels = np.argmax(shares, axis=1)
@@ -249,8 +250,8 @@ def solve_sizes(
         missing, extra = np.maximum(low - sizes, 0.0), np.maximum(sizes - high, 0.0)
         if not (missing.any() or extra.any()):
             break
-        lows = np.minimum(lows + missing, high)
-        highs = np.maximum(highs - extra, low)
+        lows = np.minimum(lows + 2**i * missing, high)
+        highs = np.maximum(highs - 2**i * extra, low)
     return labels, least_cost
 
 
