@@ -31,6 +31,10 @@ N_NEAREST = 5
 
 LANDMARK_METHODS = ("kmeans", "uniform")
 
+# Classes of the distance to the 7th landmark, in units of the scale of the nearest one:
+# eighths of octaves, from a quarter.
+_N_CLASSES, _CLASSES_PER_OCTAVE, _FIRST_OCTAVE = 64, 8, -2
+
 # k-means on the sample: rounds of seeding, and Lloyd iterations. The effect of the
 # rounds is measured in docs/notes/2026-11-17-blocks.md.
 _SEEDING_ROUNDS, _LLOYD_ITERATIONS = 5, 5
@@ -172,6 +176,16 @@ class Landmarks:
         k = min(max(self.n_nearest, SCALE_NEIGHBOR), len(self))
         distances, indices = self.neighbors.kneighbors(X, k)
         return indices, distances
+
+    def count_classes(self, indices, distances):
+        """Return the number of points (m, n_classes) by nearest landmark and class."""
+        with np.errstate(divide="ignore"):
+            octaves = np.log2(distances[:, -1] / self.neighbors.scales[indices[:, 0]])
+        classes = np.floor(_CLASSES_PER_OCTAVE * (octaves - _FIRST_OCTAVE))
+        classes = np.clip(classes, 0, _N_CLASSES - 1).astype(np.int64)
+        places = _N_CLASSES * indices[:, 0].astype(np.int64) + classes
+        counts = np.bincount(places, minlength=len(self) * _N_CLASSES)
+        return counts.reshape(len(self), _N_CLASSES).astype(np.int64)
 
     def weights(self, indices, distances, factor):
         """Return weights (n, r) on the r nearest landmarks, as fixed-point numbers."""

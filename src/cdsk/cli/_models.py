@@ -15,7 +15,9 @@ from cdsk.cli._console import UsageError
 TRUSTED = (
     "cdsk.blocks._landmark_kernels.LandmarkGraph",
     "cdsk.blocks._landmark_kernels.LandmarkVotes",
+    "cdsk.blocks._drift.Drift",
     "cdsk.blocks._estimator.BlockCDSK",
+    "cdsk.blocks._gram.Gram",
     "cdsk.blocks._predictor.LandmarkPredictor",
     "cdsk.blocks._landmarks.Landmarks",
     "cdsk._candidates.Gaussian",

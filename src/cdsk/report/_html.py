@@ -27,6 +27,7 @@ from cdsk.report._sentences import (
     REPRESENTATION_VALUES,
     describe_convergence,
     describe_data,
+    describe_drift,
     describe_eigenvalues,
     describe_kernel,
     describe_margins,
@@ -135,7 +136,7 @@ def _render_subtitle(summary):
         f"{pluralize(blocks['n_landmarks'], 'landmark')}. The rows below are the "
         "landmarks, weighted by the number of their nearest rows."
     )
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{escape(text)}</p>{_render_paragraphs(describe_drift(summary))}"
 
 
 def _render_tiles(summary):
