@@ -210,8 +210,9 @@ def test_votes_are_those_of_the_changed_labels():
     votes = K @ (model.weights_[:, np.newaxis] * np.eye(3)[model.labels_])
     np.testing.assert_allclose(np.exp(model.decision_function(K)), votes, rtol=1e-9)
     np.testing.assert_array_equal(model.predict(K), votes.argmax(axis=1))
-    left_out = votes - (model.weights_ * np.diag(K))[:, np.newaxis] * (
-        np.eye(3)[model.labels_]
+    left_out = (
+        votes
+        - (model.weights_ * np.diag(K))[:, np.newaxis] * (np.eye(3)[model.labels_])
     )
     rows = np.arange(len(X))
     others = np.where(np.eye(3)[model.labels_] > 0, -np.inf, left_out).max(axis=1)

@@ -18,8 +18,8 @@ minus price. Prices of a sample tell which pairs (i, y) may be used; HiGHS solve
 problem of these pairs, and pairs that its prices show to be cheaper are added until
 there are none. That solves the problem of all pairs. Vertices are integral if all
 masses are 1; otherwise fewer points than clusters are split, and take the cluster of
-their largest part. Bounds that this violates are tightened by what is missing, and the problem is solved
-again.
+their largest part. Bounds that this violates are tightened by what is missing, and the
+problem is solved again.
 """
 
 import math
@@ -105,7 +105,7 @@ def find_bounds(
     if low > high:
         raise ValueError(
             f"min_cluster_size={least!r} must not exceed max_cluster_size={most!r}: "
-            f"sizes would be at least {low:.15g} and at most {high:.15g} of {total:.15g}."
+            f"sizes would be from {low:.15g} to {high:.15g} of {total:.15g} rows."
         )
     if n_clusters * low > total * (1.0 + _ROUNDING):
         raise ValueError(
@@ -116,7 +116,8 @@ def find_bounds(
     if n_clusters * high < total * (1.0 - _ROUNDING):
         raise ValueError(
             f"max_cluster_size={most!r} and {name} have room for "
-            f"{_multiply(n_clusters, high, most)}, {of_all}. Use larger or more clusters."
+            f"{_multiply(n_clusters, high, most)}, {of_all}. Use larger or more "
+            "clusters."
         )
     return low, high
 
@@ -135,8 +136,9 @@ def _multiply(n_clusters: int, size: float, bound: Any) -> str:
 def feasible_counts(
     counts: NDArray[np.int64], least: float | None, most: float | None, masses: Array
 ) -> NDArray[np.int64]:
-    """Return the numbers of clusters that bounds allow; raise ValueError without any."""
-    kept, error = [], None
+    """Return the numbers of clusters that bounds allow; ValueError without any."""
+    error: ValueError | None = None
+    kept = []
     for count in counts:
         try:
             find_bounds(least, most, masses, int(count))
@@ -225,12 +227,12 @@ def _walk(kernel: Kernel, labels: Labels, n_clusters: int) -> Array:
     degrees = np.where(kernel.row_sums > 0, kernel.row_sums, 1.0)
     found = np.bincount(labels, minlength=n_clusters) > 0
     total = np.zeros_like(shares)
-    for n_steps in range(1, _MAX_STEPS + 1):
+    for _ in range(_MAX_STEPS):
         shares = np.maximum(kernel.product(shares), 0.0) / degrees
         total += shares
         if total[found].all():
             break
-    return np.asarray(total.T / n_steps)
+    return np.asarray((total / np.maximum(total.sum(axis=0), 1.0)).T)
 
 
 def solve_sizes(

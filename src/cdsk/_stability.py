@@ -314,9 +314,9 @@ def stability(
     -----
     The cost is that of about 100 fits of half the rows, at most 2000, and ``n_null`` of
     all, at most 4000: on one core 40 seconds for 1000 rows, 90 for 20 000.
-    Bounds of sizes of the model do not hold in resamples, which show the clusters that
-    the data alone support. Resamples run one after the other; threads work within a fit. Warnings of these fits
-    are not shown.
+    Resamples run one after the other; threads work within a fit. Warnings of these fits
+    are not shown. Sizes are not bounded in resamples: these show which clusters the
+    data support.
 
     Examples
     --------

@@ -39,6 +39,18 @@ class Gram:
     classes: NDArray[np.int64]
     n_rows: int
 
+    def __getstate__(self):
+        # saved models hold plain arrays only
+        parts = [(M.data, M.indices, M.indptr) for M in self.matrices]
+        return vars(self) | {"matrices": parts}
+
+    def __setstate__(self, state):
+        shape = 2 * (len(state["counts"]),)
+        matrices = tuple(
+            sparse.csr_array(tuple(parts), shape=shape) for parts in state["matrices"]
+        )
+        self.__dict__.update(state | {"matrices": matrices})
+
 
 def compute_gram(X, representation, landmarks, factors):
     """Return the ``Gram`` of rows X (n, d), which are transformed here."""
