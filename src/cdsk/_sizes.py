@@ -125,7 +125,7 @@ def find_bounds(
 def _as_size(bound: float | None, total: float, default: float) -> float:
     if bound is None:
         return default
-    return bound * total if isinstance(bound, float | np.floating) else float(bound)
+    return float(bound * total if bound < 1 else bound)
 
 
 def _multiply(n_clusters: int, size: float, bound: Any) -> str:
@@ -168,7 +168,7 @@ def move_points(
     labels = left_out.labels
     n_found = int(labels.max()) + 1
     low, high = find_bounds(least, most, masses, n_found)
-    before = np.bincount(labels, masses, n_found)
+    before = np.bincount(labels, masses, n_found).astype(np.float64)
     new, least_cost, cost = labels, 0.0, 0.0
     if before.min() < low or before.max() > high:
         counted = np.flatnonzero(masses)
@@ -177,7 +177,7 @@ def move_points(
         new = labels.copy()
         new[counted] = chosen
         cost = float(masses[counted] @ costs[np.arange(len(counted)), chosen])
-    after = np.bincount(new, masses, n_found)
+    after = np.bincount(new, masses, n_found).astype(np.float64)
     _warn_if_violated(after, low, high)
     rows = np.flatnonzero(new != labels)
     return new, SizeChange(
@@ -242,11 +242,11 @@ def solve_sizes(
 
     ``costs`` (n, c) are per unit of ``masses`` (n,).
     """
-    n_clusters, least_cost = costs.shape[1], None
+    n_clusters, least_cost = costs.shape[1], np.inf
     lows, highs = np.full(n_clusters, float(low)), np.full(n_clusters, float(high))
     for i in range(_MAX_ROUNDS):
         shares, _, cost = _solve_relaxed(costs, masses, lows, highs)
-        least_cost = cost if least_cost is None else least_cost
+        least_cost = min(least_cost, cost)  # tighter bounds cost more
         labels = np.argmax(shares, axis=1)
         sizes = np.bincount(labels, masses, n_clusters)
         missing, extra = np.maximum(low - sizes, 0.0), np.maximum(sizes - high, 0.0)

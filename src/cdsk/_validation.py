@@ -285,7 +285,7 @@ def check_number(
 def check_size(value: Any, name: str) -> None:
     """Check that a size is None, a number of rows or a fraction of all."""
     is_bool = isinstance(value, bool | np.bool_)
-    is_count = isinstance(value, numbers.Integral) and not is_bool and value >= 1
+    is_count = isinstance(value, numbers.Integral) and not is_bool and int(value) >= 1
     is_fraction = isinstance(value, float | np.floating) and 0.0 < value < 1.0
     if not (value is None or is_count or is_fraction):
         raise ValueError(
