@@ -142,7 +142,7 @@ def test_drift_counts_rows_far_from_the_landmarks():
     labels = model.landmark_model_.labels_[nearest]
     np.testing.assert_array_equal(drift.n_fit, np.bincount(labels[:500], minlength=5))
     np.testing.assert_array_equal(drift.n_new, np.bincount(labels[500:], minlength=5))
-    # scales of the landmarks: distances to their 7th neighbors, capped for outliers
+    # of rows of the fit it is the 7th landmark; scales of the landmarks: distances to their 7th neighbors, capped for outliers
     scales = np.sort(cdist(model.landmarks_, model.landmarks_), axis=1)[:, 7]
     ratios = distances / scales[nearest]
     n_low = drift.low_fit.sum()
@@ -185,6 +185,7 @@ def test_new_rows_far_from_the_landmarks_are_told():
 def test_a_few_rows_are_no_drift():
     classes = np.zeros((1, 4), dtype=int)
     fitted, new = classes + [50, 43, 4, 3], classes + [0, 0, 1, 1]
+    fitted, new = np.array([new, fitted]), np.array([new, fitted])
     drift = Drift.compare(fitted, new, np.zeros(1, dtype=int), 2)
     assert (drift.low_fit.tolist(), drift.low_new.tolist()) == ([3, 0], [1, 0])
     assert drift.share_new.tolist() == [0.5, 0.0]

@@ -2,9 +2,11 @@
 """Whether new rows resemble those of a fit (tests/test_update.py).
 
 The typicality of a row is the scale of its nearest landmark over its own one, the
-distance to its 7th nearest landmark: a row far from all landmarks has a small one. It
+distance to its 6th nearest landmark: a row far from all landmarks has a small one. It
 is low if at most 5 % of the rows of the fit have one as low. The shares of such rows
-are compared for every cluster.
+are compared for every cluster. Of rows of the fit it is the 7th landmark: they have one
+that is near because it was made of them. With the 6th, updates by rows of the same kind
+gave false alarms where a landmark has few rows (docs/notes/2026-11-19-sizes.md).
 """
 
 from dataclasses import dataclass
@@ -45,10 +47,11 @@ class Drift:
 
     @classmethod
     def compare(cls, fitted, new, labels, n_clusters):
-        """Return the drift of rows by their distance classes (n_landmarks, classes).
+        """Return the drift of rows by their classes, as in ``Gram``.
 
         ``labels`` are those of the landmarks.
         """
+        fitted, new = fitted[1], new[0]
         # from the largest distances
         cumulative = np.cumsum(fitted.sum(axis=0)[::-1])
         n_low = np.searchsorted(cumulative, LOW_SHARE * cumulative[-1], side="right")

@@ -324,7 +324,7 @@ class LandmarkEstimator(
         self.representation_ = representation
         self.params_ = self.get_params(deep=False)
         self.drift_ = None
-        self._gram, self._classes, self._rng = gram, gram.classes, rng
+        self._gram, self._fit_classes, self._rng = gram, gram.classes, rng
         self._cluster_landmarks(landmark_model, landmarks, progress)
         progress.stage("labels")
         self.labels_ = passes.predict_labels(self._predictor, progress.update)
@@ -341,7 +341,7 @@ class LandmarkEstimator(
         self._cluster_landmarks(model, landmarks, progress, previous.labels_)
         labels = self.landmark_model_.labels_
         self.drift_ = Drift.compare(
-            self._classes, new.classes, labels, self.n_clusters_
+            self._fit_classes, new.classes, labels, self.n_clusters_
         )
         progress.stage("labels")
         self.labels_ = passes.predict_labels(self._predictor, progress.update)

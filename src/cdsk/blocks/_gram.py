@@ -28,8 +28,8 @@ class Gram:
         Z'Z in units of 1 / FIXED_POINT_ONE^2, one per bandwidth factor.
     counts : ndarray of shape (n_landmarks,)
         Number of rows whose nearest landmark each is.
-    classes : ndarray of shape (n_landmarks, n_classes)
-        The same rows, by classes of their distances to landmarks.
+    classes : ndarray of shape (2, n_landmarks, n_classes)
+        The same rows, by classes of their distances to the 6th and 7th landmark.
     n_rows : int
         Number of rows.
     """

@@ -31,8 +31,8 @@ N_NEAREST = 5
 
 LANDMARK_METHODS = ("kmeans", "uniform")
 
-# Classes of the distance to the 7th landmark, in units of the scale of the nearest one:
-# eighths of octaves, from a quarter.
+# Classes of the distances to the 6th and 7th landmark, in units of the scale of the
+# nearest one: eighths of octaves, from a quarter.
 _N_CLASSES, _CLASSES_PER_OCTAVE, _FIRST_OCTAVE = 64, 8, -2
 
 # k-means on the sample: rounds of seeding, and Lloyd iterations. The effect of the
@@ -178,14 +178,20 @@ class Landmarks:
         return indices, distances
 
     def count_classes(self, indices, distances):
-        """Return the number of points (m, n_classes) by nearest landmark and class."""
-        with np.errstate(divide="ignore"):
-            octaves = np.log2(distances[:, -1] / self.neighbors.scales[indices[:, 0]])
-        classes = np.floor(_CLASSES_PER_OCTAVE * (octaves - _FIRST_OCTAVE))
-        classes = np.clip(classes, 0, _N_CLASSES - 1).astype(np.int64)
-        places = _N_CLASSES * indices[:, 0].astype(np.int64) + classes
-        counts = np.bincount(places, minlength=len(self) * _N_CLASSES)
-        return counts.reshape(len(self), _N_CLASSES).astype(np.int64)
+        """Return the number of points (2, m, n_classes) by nearest landmark and class.
+
+        First by the distance to the last but one landmark, then to the last one.
+        """
+        nearest, m = indices[:, 0].astype(np.int64), len(self)
+        counts = []
+        for column in distances[:, -2:].T:
+            with np.errstate(divide="ignore"):
+                octaves = np.log2(column / self.neighbors.scales[nearest])
+            classes = np.floor(_CLASSES_PER_OCTAVE * (octaves - _FIRST_OCTAVE))
+            classes = np.clip(classes, 0, _N_CLASSES - 1).astype(np.int64)
+            places = _N_CLASSES * nearest + classes
+            counts.append(np.bincount(places, minlength=m * _N_CLASSES))
+        return np.array(counts, dtype=np.int64).reshape(2, m, _N_CLASSES)
 
     def weights(self, indices, distances, factor):
         """Return weights (n, r) on the r nearest landmarks, as fixed-point numbers."""
