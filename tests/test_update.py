@@ -142,7 +142,8 @@ def test_drift_counts_rows_far_from_the_landmarks():
     labels = model.landmark_model_.labels_[nearest]
     np.testing.assert_array_equal(drift.n_fit, np.bincount(labels[:500], minlength=5))
     np.testing.assert_array_equal(drift.n_new, np.bincount(labels[500:], minlength=5))
-    # of rows of the fit it is the 7th landmark; scales of the landmarks: distances to their 7th neighbors, capped for outliers
+    # of rows of the fit it is the 7th landmark; the scale of a landmark is the distance
+    # to its 7th neighbor, capped for outliers
     scales = np.sort(cdist(model.landmarks_, model.landmarks_), axis=1)[:, 7]
     ratios = distances / scales[nearest]
     n_low = drift.low_fit.sum()
