@@ -27,6 +27,7 @@ LAYERS = [
     "_settings",
     "_pairwise",
     "_voting",
+    "_sizes",
     "_spectral",
     "_spanning_tree",
     "_layout",

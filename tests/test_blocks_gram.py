@@ -29,6 +29,8 @@ def grams_of_parts(X, cuts, state):
 def assert_same(a, b):
     assert a.n_rows == b.n_rows
     assert (a.counts == b.counts).all()
+    assert (a.classes == b.classes).all()
+    assert (a.classes.sum(axis=2) == a.counts).all()
     for A, B in zip(a.matrices, b.matrices, strict=True):
         assert A.dtype == B.dtype == np.int64
         for name in ("indptr", "indices", "data"):

@@ -62,6 +62,11 @@ def test_sizeof(rng):
     X = rng.normal(size=(1000, 8))
     assert sizeof(sample_rows(X, 0, 0, 500)) >= 500 * 10 * 8
     matrix = sparse.random_array((500, 500), density=0.1, format="csr")
-    gram = Gram((matrix, matrix), np.zeros(500, dtype=np.int64), 1)
+    gram = Gram(
+        (matrix, matrix),
+        np.zeros(500, dtype=np.int64),
+        np.zeros((2, 500, 1), np.int64),
+        1,
+    )
     assert sizeof(gram) >= 2 * (matrix.data.nbytes + matrix.indices.nbytes)
     assert sizeof(Landmarks(X)) >= 2 * X.nbytes

@@ -38,6 +38,7 @@ CODES = np.column_stack([X, X[:, 0] > 0])
 CASES = {
     "default": (X, {}),
     "noise": (X, {"noise": 0.01}),
+    "sizes": (X, {"min_cluster_size": 32}),
     "standardize": (X, {"representation": "standardize"}),
     "whiten": (X, {"representation": "whiten"}),
     "normal_scores": (X, {"representation": "normal_scores"}),
@@ -74,7 +75,7 @@ def fitted(name, weighted=False):
 
 @functools.cache
 def blocks():
-    return BlockCDSK(3, random_state=0).fit(X)
+    return BlockCDSK(3, random_state=0).fit(X).partial_fit(X)
 
 
 @functools.cache
@@ -110,6 +111,7 @@ def test_blocks():
     assert types <= set(TRUSTED)
     again = skops.loads(skops.dumps(blocks()), trusted=sorted(types))
     check_same(again, blocks(), X)
+    check_same(again.partial_fit(X), copy.deepcopy(blocks()).partial_fit(X), X)
 
 
 def test_every_trusted_type_is_needed():

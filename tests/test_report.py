@@ -682,6 +682,7 @@ def test_rows_of_the_summary(model):
     "options",
     [
         {"noise": 0.05},
+        {"min_cluster_size": 40, "max_cluster_size": 0.5},
         {"n_clusters": "auto", "lam": "auto"},
         {"bandwidth": 1.5, "max_iter": 0},
         {"kernel": "precomputed", "psd": False},
@@ -714,7 +715,9 @@ def test_summary_of_every_selection_is_plain_data(options):
 
 def test_every_key_is_documented(model):
     text = (Path(__file__).parents[1] / "docs" / "report.md").read_text("utf-8")
-    with_all = CDSK("auto", lam="auto", noise=0.05, random_state=0).fit(blobs())
+    with_all = CDSK(
+        "auto", lam="auto", noise=0.05, min_cluster_size=2, random_state=0
+    ).fit(blobs())
     block = BlockCDSK(3, random_state=0).fit(blobs())
     low = CDSK(3, approximation="lowrank", bandwidth=1.5, random_state=0).fit(blobs())
     frame = pd.DataFrame({"number": [0.0, 1.0, None] * 30, "city": ["a", "b"] * 45})

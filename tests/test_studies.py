@@ -447,3 +447,18 @@ def test_stability(scheme, monkeypatch, capsys):
         capsys.readouterr().out.splitlines()[-1].split(" | ")
     )
     assert (name, ari, stable, clusters) == ("clear", "1.0", "1.0", "1.0")
+
+
+def test_sizes(monkeypatch, capsys):
+    run(monkeypatch, "sizes", "--sizes", 300, 3000, "--seeds", 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert "3000 points, 50 clusters" in lines[-1]
+    assert "-> 54 to 66, moved" in lines[-1]
+
+
+def test_updates(monkeypatch, capsys):
+    run(monkeypatch, "updates", "--seeds", 1, "--n", 150)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 * 2 * 5
+    assert all("% alarms" in line for line in lines)

@@ -44,6 +44,7 @@ from cdsk._profiles import LabeledTable, Profiles, compute_profiles
 from cdsk._result import FitResult
 from cdsk._rules import Rules, compute_rules
 from cdsk._settings import FitContext, Settings
+from cdsk._sizes import find_bounds
 from cdsk._threads import resolve_n_threads
 from cdsk._utils import (
     Progress,
@@ -208,6 +209,14 @@ class CDSK(
         expected of a Gaussian cluster. It is a false positive rate, not the fraction
         of points labeled -1. Needs points; distances are Euclidean for any kernel.
         None and 0 mark nothing. See ``docs/noise.md``.
+    min_cluster_size, max_cluster_size : int or float, default=None
+        Bounds of the sizes of all clusters: numbers of rows of at least 1, or fractions
+        of all rows below 1, as sums of sample weights, without noise. The labels that
+        the votes of the other points contradict least respect them (see ``sizes_``).
+        The graph, the embedding and the weights are not changed, but all votes are by
+        the changed labels, also those for new points. Equal rows are never split; if
+        the bounds cannot be met exactly, a warning says so. Bounds that exclude each
+        other are refused, and not considered by ``n_clusters="auto"``. None: no bound.
     random_state : int, RandomState instance or None, default=None
         Seeds the start of the eigensolver, k-means and the pivots of an approximation.
         The same seed gives the same bits for any ``n_threads``, and the same labels for
@@ -228,6 +237,11 @@ class CDSK(
         Cluster of each point, noise included.
     noise_ : NoiseRule or None
         Thresholds beyond which points are noise; None if ``noise`` is not set.
+    sizes_ : SizeChange or None
+        How labels were changed for ``min_cluster_size`` and ``max_cluster_size``: the
+        bounds ``low`` and ``high``, sizes ``before`` and ``after``, ``rows`` that were
+        moved and their ``previous`` clusters, the ``cost``, and the ``least_cost`` of
+        any change. None without bounds.
     n_clusters_ : int
         Number of clusters that was requested, or selected.
     count_choice_ : CountChoice or None
@@ -359,6 +373,8 @@ class CDSK(
         assign_labels: str = "kmeans",
         n_init: int = 10,
         noise: float | None = None,
+        min_cluster_size: float | None = None,
+        max_cluster_size: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -386,6 +402,8 @@ class CDSK(
         self.assign_labels = assign_labels
         self.n_init = n_init
         self.noise = noise
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -447,6 +465,7 @@ class CDSK(
         self.labels_ = result.labels
         self.clusters_ = result.clusters
         self.noise_ = result.predictor.noise
+        self.sizes_ = result.sizes
         self.n_clusters_ = problem.n_requested
         self.count_choice_ = problem.count_choice
         self.n_distinct_ = problem.points.n_distinct
@@ -999,6 +1018,10 @@ def validate_fit(
     if not is_matrix and len(empty := check_rows(X, model.noise)):
         weights = np.ones(X.shape[0]) if weights is None else weights
         weights[empty] = 0.0
+    bounds = model.min_cluster_size, model.max_cluster_size
+    if not is_auto and bounds != (None, None):
+        masses = np.ones(X.shape[0]) if weights is None else weights
+        find_bounds(*bounds, masses, int(model.n_clusters))
     return X, replace(context, sample_weight=sample_rows(X, weights, context))
 
 

@@ -71,6 +71,7 @@ from cdsk._result import (
     ViewFit,
 )
 from cdsk._settings import FitContext
+from cdsk._sizes import SizeChange, feasible_counts, move_points
 from cdsk._spanning_tree import tree_partitions
 from cdsk._spectral import (
     Embedding,
@@ -96,6 +97,7 @@ from cdsk._view_choice import (
 from cdsk._voting import (
     NOISE_NEIGHBOR,
     LeaveOneOutVotes,
+    NoiseRule,
     compute_margins,
     compute_new_margins,
     fit_noise_rule,
@@ -178,6 +180,13 @@ def _count_and_represent(
     if points.n_distinct < 3:  # too few to count
         return points.n_distinct, None, represent(points.n_distinct)
     counts = default_counts(points.X)
+    if settings.min_cluster_size or settings.max_cluster_size:
+        counts = feasible_counts(
+            counts,
+            settings.min_cluster_size,
+            settings.max_cluster_size,
+            points.masses,
+        )
     views = represent_for_counting(points, view, int(counts[-1]), context)
     context.progress.stage("count", "number of clusters")
     choice = select_n_clusters(points, views, counts, context)
@@ -834,6 +843,8 @@ def finish(
     problem, choice = fitted.problem, fitted.choice
     points, n_clusters = problem.points, problem.n_requested
     inverse, row_weights, m = points.inverse, points.row_weights, points.multiplicity
+    noise = _fit_noise(winner.labels, problem, context)
+    winner, sizes = _bound_sizes(winner, noise, problem, context)
     kernel, labels = cast(Kernel, winner.kernel), winner.labels
     alpha, embedding = winner.alternation.weights, winner.alternation.embedding
     # weights of all rows sum to 1, and so do those of the points, which vote
@@ -849,8 +860,10 @@ def finish(
         log_votes = np.log(votes.T)[inverse]
     left_out = LeaveOneOutVotes(log_votes, clusters, row_weights, shares / shares.sum())
     point_weights = point_weights / total
-    predictor = _make_predictor(winner, problem, context, point_weights, left_out)
-    is_noise = False if predictor.noise is None else predictor.noise.is_noise()[inverse]
+    predictor = _make_predictor(
+        winner, problem, context, point_weights, left_out, noise
+    )
+    is_noise = False if noise is None else noise.is_noise()[inverse]
     b = winner.candidate.bandwidth
     result = FitResult(
         problem=problem,
@@ -866,6 +879,7 @@ def finish(
         margins=margins[inverse],
         typicality=typicality[inverse],
         bandwidth=b[inverse] if isinstance(b, np.ndarray) else b,
+        sizes=sizes,
     )
     if relative is not None and len(points.zero_weight_rows):
         log_unit = float(np.log(unit / np.sum(alpha * relative)))
@@ -875,26 +889,75 @@ def finish(
     return result
 
 
+def _fit_noise(
+    labels: Labels, problem: Problem, context: FitContext
+) -> NoiseRule | None:
+    """Return the rule that decides which points are noise, if that is asked for."""
+    rate, k, points = context.settings.noise, NOISE_NEIGHBOR, problem.points
+    if not rate:
+        return None
+    near = Neighbors(points.X, k, scale_neighbor=k, n_threads=context.n_threads)
+    return fit_noise_rule(near, labels, rate, points.relative_multiplicity)
+
+
+def _bound_sizes(
+    winner: CandidateFit,
+    noise: NoiseRule | None,
+    problem: Problem,
+    context: FitContext,
+) -> tuple[CandidateFit, SizeChange | None]:
+    """Return the winner with clusters of the sizes that are asked for, and the change.
+
+    Noise keeps its cluster and is not counted.
+    """
+    settings, points = context.settings, problem.points
+    least, most = settings.min_cluster_size, settings.max_cluster_size
+    if least is None and most is None:
+        return winner, None
+    context.progress.stage("margins", "sizes of the clusters")
+    left_out = _leave_out(winner, points, problem.n_requested)
+    masses = points.masses
+    if noise is not None:
+        masses = np.where(noise.is_noise(), 0.0, masses)
+    kernel = cast(Kernel, winner.kernel)
+    labels, change = move_points(kernel, left_out, masses, least, most)
+    moved = np.zeros(len(points), dtype=bool)
+    moved[change.rows] = True
+    rows = np.flatnonzero(moved[points.inverse] & (points.row_weights > 0))
+    previous = winner.labels[points.inverse[rows]]
+    return replace(winner, labels=labels), replace(change, rows=rows, previous=previous)
+
+
+def _leave_out(
+    winner: CandidateFit, points: Points, n_clusters: int
+) -> LeaveOneOutVotes:
+    """Return the leave-one-out votes of the points."""
+    alpha, labels = winner.alternation.weights, winner.labels
+    kernel, relative = cast(Kernel, winner.kernel), points.relative_multiplicity
+    votes = leave_one_out_votes(kernel, labels, alpha, relative, n_clusters)
+    shares = np.bincount(labels, alpha * points.masses, minlength=n_clusters)
+    with np.errstate(divide="ignore"):
+        log_votes = np.log(votes.T)
+    return LeaveOneOutVotes(log_votes, labels, points.masses, shares / shares.sum())
+
+
 def _make_predictor(
     winner: CandidateFit,
     problem: Problem,
     context: FitContext,
     weights: Array,
     left_out: LeaveOneOutVotes,
+    noise: NoiseRule | None,
 ) -> Predictor:
     """Return what predicts for new points, without a copy of the data."""
     points, candidate, labels = problem.points, winner.candidate, winner.labels
-    X, index, noise = points.X, None, None
+    X, index = points.X, None
     if context.settings.kernel not in PRECOMPUTED_KERNELS:
         index = NeighborIndex(X)
     if isinstance(candidate, Gaussian) and candidate.graph is not None:
         neighbors = candidate.graph.neighbors
         if isinstance(neighbors, Neighbors):  # its index serves both
             index = neighbors
-    if rate := context.settings.noise:
-        k, n_threads = NOISE_NEIGHBOR, context.n_threads
-        near = Neighbors(X, k, scale_neighbor=k, n_threads=n_threads)
-        noise = fit_noise_rule(near, labels, rate, points.relative_multiplicity)
     votes = candidate.votes(labels, weights, problem.n_requested)
     if isinstance(candidate, OtherKernel) and candidate.values is None:
         candidate = replace(candidate, X=None)

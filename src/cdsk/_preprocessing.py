@@ -187,6 +187,11 @@ class Points:
         return total.astype(np.float64)
 
     @property
+    def masses(self) -> Array:
+        """Multiplicity, 1 for each point if there is none."""
+        return np.ones(len(self)) if self.multiplicity is None else self.multiplicity
+
+    @property
     def relative_multiplicity(self) -> Array | None:
         """Multiplicity in units of its median; None if all are 1."""
         m = self.multiplicity

@@ -14,6 +14,7 @@ from cdsk._neighbors import NeighborIndex
 from cdsk._operators.base import Array, Candidate, Kernel, Votes
 from cdsk._partition_choice import Choice, WeightChoice
 from cdsk._preprocessing import Points, Representation
+from cdsk._sizes import SizeChange
 from cdsk._spectral import Embedding
 from cdsk._voting import LeaveOneOutVotes, NoiseRule
 
@@ -161,3 +162,5 @@ class FitResult:
     margins: Array
     typicality: Array
     bandwidth: float | Array | None
+    # None: sizes are not bounded
+    sizes: SizeChange | None

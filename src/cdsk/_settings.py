@@ -39,6 +39,8 @@ class Settings:
     assign_labels: str
     n_init: int
     noise: float | None
+    min_cluster_size: float | None
+    max_cluster_size: float | None
     random_state: int | np.random.RandomState | None
     n_threads: int | None
     verbose: int

@@ -315,7 +315,8 @@ def stability(
     The cost is that of about 100 fits of half the rows, at most 2000, and ``n_null`` of
     all, at most 4000: on one core 40 seconds for 1000 rows, 90 for 20 000.
     Resamples run one after the other; threads work within a fit. Warnings of these fits
-    are not shown.
+    are not shown. Sizes are not bounded in resamples: these show which clusters the
+    data support.
 
     Examples
     --------
@@ -430,6 +431,8 @@ def _make_context(model: CDSK, n_threads: int | None) -> FitContext:
     params = dict(model.params_)
     if not isinstance(params["init"], str):  # weights of all rows
         params["init"] = "uniform"
+    # numbers of rows are not those of a sample
+    params |= {"min_cluster_size": None, "max_cluster_size": None}
     columns = model.columns_
     n_threads = model.n_threads if n_threads is None else n_threads
     return FitContext(

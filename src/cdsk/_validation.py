@@ -91,6 +91,8 @@ def check_parameters(model: Any) -> None:
     check_integer(model.n_init, "n_init", 1, 10**6)
     if model.noise is not None:
         check_number(model.noise, "noise", at_least=0, at_most=0.5)
+    for name in ("min_cluster_size", "max_cluster_size"):
+        check_size(getattr(model, name), name)
     if not isinstance(model.verbose, bool | np.bool_):
         check_integer(model.verbose, "verbose", 0)
     _check_combinations(model)
@@ -278,6 +280,18 @@ def check_number(
         expected = f"a number {' and '.join(bounds)}" if bounds else "a finite number"
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
     return number
+
+
+def check_size(value: Any, name: str) -> None:
+    """Check that a size is None, a number of rows or a fraction of all."""
+    is_bool = isinstance(value, bool | np.bool_)
+    is_count = isinstance(value, numbers.Integral) and not is_bool and int(value) >= 1
+    is_fraction = isinstance(value, float | np.floating) and 0.0 < value < 1.0
+    if not (value is None or is_count or is_fraction):
+        raise ValueError(
+            f"{name} must be a number of rows, an integer of at least 1, or a fraction "
+            f"of all rows, above 0 and below 1, or None; got {value!r}."
+        )
 
 
 def check_choice(

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``BlockCDSK``, a fit in passes over blocks (tests/test_blocks_estimator.py)."""
 
+import copy
 from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -37,7 +39,8 @@ from cdsk._validation import (
     check_parameters,
     check_random_state,
 )
-from cdsk.blocks._gram import Gram, check_n_rows
+from cdsk.blocks._drift import Drift
+from cdsk.blocks._gram import Gram, check_n_rows, merge_grams
 from cdsk.blocks._landmark_kernels import (
     BANDWIDTH_FACTORS,
     LandmarkGraph,
@@ -65,6 +68,12 @@ STAGE_SHARES = {
     "margins": 0.01,
     "labels": 0.25,
 }
+# Those of an update: it has landmarks.
+UPDATE_SHARES = {
+    name: share / 0.8
+    for name, share in STAGE_SHARES.items()
+    if name not in ("sample", "landmarks")
+}
 
 
 def default_n_landmarks(n_rows, n_clusters):
@@ -80,11 +89,13 @@ def fit_landmark_model(
     gram: Gram,
     rng: np.random.RandomState,
     progress: Progress,
+    previous: NDArray[np.int64] | None = None,
 ) -> CDSK:
     """Return a fit of the landmarks with the parameters of ``model``.
 
     The stages are those of ``CDSK.fit``, but the candidate kernels are the Gram
-    matrices of the landmarks, computed from all rows of the data.
+    matrices of the landmarks, computed from all rows of the data. Clusters have the
+    numbers of the ``previous`` labels, if there are any, that share most rows.
     """
     X = landmarks.points
     # a landmark that is nearest to no row counts as one row
@@ -109,8 +120,23 @@ def fit_landmark_model(
     ]
     fits = alternate_candidates(candidates, problem, context)
     fitted = select(fits, problem, context)
-    result = finish(fitted, refine(fitted, context), X, context)
+    winner = refine(fitted, context)
+    if previous is not None:
+        labels = match_labels(winner.labels, previous, counts)
+        winner = replace(winner, labels=labels)
+    result = finish(fitted, winner, X, context)
     return make_fitted(result, X.shape[1], **model.get_params(deep=False))
+
+
+def match_labels(
+    labels: NDArray[np.int64], previous: NDArray[np.int64], counts: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return labels renumbered so that most counts have their previous labels."""
+    # numbers stay consecutive if there are fewer clusters than before
+    n, n_previous = int(labels.max()) + 1, int(previous.max()) + 1
+    shared = np.zeros((n, max(n, n_previous)))
+    np.add.at(shared, (labels, previous), counts)
+    return linear_sum_assignment(shared[:, :n], maximize=True)[1][labels]
 
 
 class LandmarkEstimator(
@@ -132,6 +158,7 @@ class LandmarkEstimator(
     n_iter_: int
     converged_: bool
     params_: dict[str, Any]
+    drift_: Drift | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -197,6 +224,7 @@ class LandmarkEstimator(
                     "representation": self.representation_.view,
                     "n_landmarks": len(self.landmarks_),
                     "sizes": self._cluster_sizes(),
+                    "drift": None if self.drift_ is None else self.drift_.to_dict(),
                 },
             },
         )
@@ -292,27 +320,53 @@ class LandmarkEstimator(
         progress.stage("similarities")
         gram = passes.gram(BANDWIDTH_FACTORS, progress.update)
 
-        landmark_model = fit_landmark_model(
-            landmark_model, landmarks, gram, rng, progress
+        self.n_clusters_ = int(self.n_clusters)
+        self.representation_ = representation
+        self.params_ = self.get_params(deep=False)
+        self.drift_ = None
+        self._gram, self._fit_classes, self._rng = gram, gram.classes, rng
+        self._cluster_landmarks(landmark_model, landmarks, progress)
+        progress.stage("labels")
+        self.labels_ = passes.predict_labels(self._predictor, progress.update)
+        return self
+
+    def _update(self, passes, progress):
+        """Add the rows of the passes to the sums, and cluster the landmarks again."""
+        previous, landmarks = self.landmark_model_, self._predictor.votes.landmarks
+        passes.resume(self.representation_, landmarks)
+        progress.stage("similarities")
+        new = passes.gram(BANDWIDTH_FACTORS, progress.update)
+        self._gram = merge_grams(self._gram, new)
+        model = CDSK(**previous.get_params(deep=False))
+        self._cluster_landmarks(model, landmarks, progress, previous.labels_)
+        labels = self.landmark_model_.labels_
+        self.drift_ = Drift.compare(
+            self._fit_classes, new.classes, labels, self.n_clusters_
         )
         progress.stage("labels")
-        self.n_clusters_ = int(self.n_clusters)
+        self.labels_ = passes.predict_labels(self._predictor, progress.update)
+        return self
+
+    def _cluster_landmarks(self, model, landmarks, progress, previous=None):
+        """Fit the landmarks to the sums over the rows, and store the result."""
+        # an update begins with the same random numbers
+        gram, rng = self._gram, copy.deepcopy(self._rng)
+        landmark_model = fit_landmark_model(
+            model, landmarks, gram, rng, progress, previous
+        )
+        self.n_samples_ = gram.n_rows
         self.landmarks_ = landmarks.points
         self.landmark_counts_ = gram.counts
         self.landmark_model_ = landmark_model
-        self.representation_ = representation
         self.choice_ = landmark_model.choice_
         self.lam_ = landmark_model.lam_
         self.n_iter_ = landmark_model.n_iter_
         self.converged_ = landmark_model.converged_
-        self.params_ = self.get_params(deep=False)
         self._predictor = LandmarkPredictor(
-            representation,
+            self.representation_,
             cast(LandmarkVotes, landmark_model._predictor.votes),
             landmark_model.embedding_,
         )
-        self.labels_ = passes.predict_labels(self._predictor, progress.update)
-        return self
 
     def _choose_n_landmarks(self, n_rows):
         return self.n_landmarks or default_n_landmarks(n_rows, self.n_clusters)
@@ -392,9 +446,10 @@ class BlockCDSK(LandmarkEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, as returned by ``predict``.
+        Cluster of each row, as returned by ``predict``; after ``partial_fit`` those of
+        its rows.
     n_samples_ : int
-        Number of rows.
+        Number of rows of all calls.
     n_clusters_ : int
         Requested number of clusters.
     landmarks_ : ndarray of shape (n_landmarks, n_components)
@@ -407,6 +462,11 @@ class BlockCDSK(LandmarkEstimator):
         refer to the landmarks; ``cdsk.plot`` draws it with ``landmarks_`` as data.
     representation_ : Representation
         The selected representation of the data.
+    drift_ : Drift or None
+        Of ``partial_fit``, for every cluster: the numbers ``n_fit`` and ``n_new`` of
+        rows of the fit and new ones, ``low_fit`` and ``low_new`` of them with low
+        typicality, far from the landmarks, their shares, and ``has_drifted``. None
+        after ``fit``.
     columns_ : Columns or None
         Names of the columns and the categories of each; None if X has only numbers.
     choice_ : Choice
@@ -479,6 +539,43 @@ class BlockCDSK(LandmarkEstimator):
                 )
         return self
 
+    def partial_fit(self, X: Any, y: object = None) -> Self:
+        """Add rows to the fit, without those of earlier calls.
+
+        The representation and the landmarks are those of ``fit``, or of the first call.
+        New rows are added to the sums over all rows, and the landmarks are clustered
+        again: sums, votes and ``decision_function`` are those of a fit of all rows by
+        these landmarks, whatever the calls. Clusters keep the numbers of those that
+        they share most rows with. ``drift_`` compares the new rows with those of the
+        fit; a warning names clusters whose new rows are far from the landmarks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features), files or blocks
+            As for ``fit``, with the same columns. The first call needs enough rows for
+            landmarks of the later ones.
+        y : Ignored
+            Present for the scikit-learn API.
+
+        Returns
+        -------
+        self : BlockCDSK
+            ``labels_`` are those of X; ``predict`` labels earlier rows again.
+        """
+        if not hasattr(self, "landmark_model_"):
+            return self.fit(X)
+        with (
+            rollback_on_error(self),
+            one_thread_if_forked(),
+            limit_blas_threads(),
+            explain_memory_error("fitting blocks", "Use fewer landmarks."),
+        ):
+            passes = self._make_passes(as_source(X), reset=False)
+            with Progress(self.verbose, UPDATE_SHARES) as progress:
+                self._update(passes, progress)
+            cast(Drift, self.drift_).warn()
+        return self
+
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of new rows with the largest vote of nearby landmarks.
 
@@ -539,6 +636,8 @@ class BlockCDSK(LandmarkEstimator):
         return self._predict(X, "transform")
 
     def _cluster_sizes(self):
+        if len(self.labels_) < self.n_samples_:  # those of the last update
+            return None
         return np.bincount(self.labels_, minlength=self.n_clusters_).tolist()
 
     def _make_passes(self, source, reset):

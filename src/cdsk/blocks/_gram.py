@@ -28,13 +28,28 @@ class Gram:
         Z'Z in units of 1 / FIXED_POINT_ONE^2, one per bandwidth factor.
     counts : ndarray of shape (n_landmarks,)
         Number of rows whose nearest landmark each is.
+    classes : ndarray of shape (2, n_landmarks, n_classes)
+        The same rows, by classes of their distances to the 6th and 7th landmark.
     n_rows : int
         Number of rows.
     """
 
     matrices: tuple[sparse.csr_array, ...]
     counts: NDArray[np.int64]
+    classes: NDArray[np.int64]
     n_rows: int
+
+    def __getstate__(self):
+        # saved models hold plain arrays only
+        parts = [(M.data, M.indices, M.indptr) for M in self.matrices]
+        return vars(self) | {"matrices": parts}
+
+    def __setstate__(self, state):
+        shape = 2 * (len(state["counts"]),)
+        matrices = tuple(
+            sparse.csr_array(tuple(parts), shape=shape) for parts in state["matrices"]
+        )
+        self.__dict__.update(state | {"matrices": matrices})
 
 
 def compute_gram(X, representation, landmarks, factors):
@@ -47,7 +62,7 @@ def compute_gram(X, representation, landmarks, factors):
         for factor in factors
     )
     counts = np.bincount(indices[:, 0], minlength=m).astype(np.int64)
-    return Gram(matrices, counts, len(X))
+    return Gram(matrices, counts, landmarks.count_classes(indices, distances), len(X))
 
 
 def _gram_matrix(indices, weights, n_landmarks):
@@ -64,7 +79,9 @@ def merge_grams(a, b):
     check_n_rows(a.n_rows + b.n_rows)
     pairs = zip(a.matrices, b.matrices, strict=True)
     matrices = tuple(_sort_indices(A + B) for A, B in pairs)
-    return Gram(matrices, a.counts + b.counts, a.n_rows + b.n_rows)
+    return Gram(
+        matrices, a.counts + b.counts, a.classes + b.classes, a.n_rows + b.n_rows
+    )
 
 
 def _sort_indices(matrix):

@@ -31,6 +31,10 @@ N_NEAREST = 5
 
 LANDMARK_METHODS = ("kmeans", "uniform")
 
+# Classes of the distances to the 6th and 7th landmark, in units of the scale of the
+# nearest one: eighths of octaves, from a quarter.
+_N_CLASSES, _CLASSES_PER_OCTAVE, _FIRST_OCTAVE = 64, 8, -2
+
 # k-means on the sample: rounds of seeding, and Lloyd iterations. The effect of the
 # rounds is measured in docs/notes/2026-11-17-blocks.md.
 _SEEDING_ROUNDS, _LLOYD_ITERATIONS = 5, 5
@@ -172,6 +176,22 @@ class Landmarks:
         k = min(max(self.n_nearest, SCALE_NEIGHBOR), len(self))
         distances, indices = self.neighbors.kneighbors(X, k)
         return indices, distances
+
+    def count_classes(self, indices, distances):
+        """Return the number of points (2, m, n_classes) by nearest landmark and class.
+
+        First by the distance to the last but one landmark, then to the last one.
+        """
+        nearest, m = indices[:, 0].astype(np.int64), len(self)
+        counts = []
+        for column in distances[:, -2:].T:
+            with np.errstate(divide="ignore"):
+                octaves = np.log2(column / self.neighbors.scales[nearest])
+            classes = np.floor(_CLASSES_PER_OCTAVE * (octaves - _FIRST_OCTAVE))
+            classes = np.clip(classes, 0, _N_CLASSES - 1).astype(np.int64)
+            places = _N_CLASSES * nearest + classes
+            counts.append(np.bincount(places, minlength=m * _N_CLASSES))
+        return np.array(counts, dtype=np.int64).reshape(2, m, _N_CLASSES)
 
     def weights(self, indices, distances, factor):
         """Return weights (n, r) on the r nearest landmarks, as fixed-point numbers."""

@@ -191,6 +191,10 @@ class ThreadPasses:
         self._fitted = fit_landmarks(sample.points, options, rng, self._n_threads)
         return *self._fitted, rng
 
+    def resume(self, representation, landmarks):
+        """Take the place of ``sample`` and ``fit_landmarks``, for rows of an update."""
+        self._fitted = representation, landmarks
+
     def gram(self, factors, callback):
         representation, landmarks = self._fitted
         parts, features = self._open(landmarks.points.size)
@@ -203,7 +207,12 @@ class ThreadPasses:
             n_threads=self._n_threads,
             callback=self._to_fraction(callback),
         )
-        check_same_n_rows(self.n_rows, 0 if gram is None else gram.n_rows)
+        n_rows = 0 if gram is None else gram.n_rows
+        if self.n_rows is None:  # the first pass of an update
+            self.n_rows = n_rows
+        check_same_n_rows(self.n_rows, n_rows)
+        if gram is None:
+            raise ValueError("X must have at least one row; got 0.")
         return gram
 
     def predict_labels(self, predictor, callback):

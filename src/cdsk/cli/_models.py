@@ -15,7 +15,9 @@ from cdsk.cli._console import UsageError
 TRUSTED = (
     "cdsk.blocks._landmark_kernels.LandmarkGraph",
     "cdsk.blocks._landmark_kernels.LandmarkVotes",
+    "cdsk.blocks._drift.Drift",
     "cdsk.blocks._estimator.BlockCDSK",
+    "cdsk.blocks._gram.Gram",
     "cdsk.blocks._predictor.LandmarkPredictor",
     "cdsk.blocks._landmarks.Landmarks",
     "cdsk._candidates.Gaussian",
@@ -30,6 +32,7 @@ TRUSTED = (
     "cdsk._filling.Filling",
     "cdsk._missing.MissingCells",
     "cdsk._cdsk.CDSK",
+    "cdsk._sizes.SizeChange",
     "cdsk._result.Predictor",
     "cdsk._voting.NoiseRule",
     "cdsk._voting.LeaveOneOutVotes",

@@ -249,7 +249,9 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
 
     def __getstate__(self):
         state = dict(super().__getstate__())
-        state.pop("labels_", None)
+        # the others are for partial_fit, which this class does not have
+        for name in ("labels_", "_gram", "_fit_classes", "_rng"):
+            state.pop(name, None)
         state["client"] = None
         if "params_" in state:
             state["params_"] = state["params_"] | {"client": None}

@@ -27,10 +27,12 @@ from cdsk.report._sentences import (
     REPRESENTATION_VALUES,
     describe_convergence,
     describe_data,
+    describe_drift,
     describe_eigenvalues,
     describe_kernel,
     describe_margins,
     describe_n_clusters,
+    describe_sizes,
     describe_stability,
     describe_unlabeled,
     describe_weights,
@@ -134,7 +136,7 @@ def _render_subtitle(summary):
         f"{pluralize(blocks['n_landmarks'], 'landmark')}. The rows below are the "
         "landmarks, weighted by the number of their nearest rows."
     )
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{escape(text)}</p>{_render_paragraphs(describe_drift(summary))}"
 
 
 def _render_tiles(summary):
@@ -395,6 +397,7 @@ def _render_selection(summary):
         ]
         elements.append(_render_scores("Best numbers of clusters", "score", counts))
         elements.append(_render_paragraphs(describe_n_clusters(summary)))
+    elements.append(_render_paragraphs(describe_sizes(summary)))
     return "".join(elements)
 
 

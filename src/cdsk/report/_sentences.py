@@ -9,6 +9,7 @@ from typing import Any
 
 from cdsk._rules import Rules
 from cdsk.report._formatting import (
+    format_clusters,
     format_count,
     format_names,
     format_pair,
@@ -210,6 +211,47 @@ def describe_n_clusters(summary):
     if runner_up is not None:
         text += f"; runner-up {runner_up} (score {scores[runner_up]:.2f})"
     return [text]
+
+
+def describe_sizes(summary):
+    """Return what bounds of the sizes changed, or nothing if there are none."""
+    change = summary["clusters"]["size_change"]
+    if change is None:
+        return []
+    bounds = f"{format_count(change['low'])} to {format_count(change['high'])}"
+    if not change["n_moved"]:
+        return [f"Sizes are within the bounds, {bounds}, without any change"]
+    sizes = ", ".join(map(format_count, change["before"]))
+    rows = pluralize(format_count(change["n_moved"]), "row")
+    verb = "was" if change["n_moved"] == 1 else "were"
+    return [
+        f"{rows} {verb} moved for sizes of {bounds}; without bounds they would be "
+        f"{sizes}. Cost of the moves {change['cost']:.4g}, at least "
+        f"{change['least_cost']:.4g} for any labels"
+    ]
+
+
+def describe_drift(summary):
+    """Return how the new rows of an update differ, or nothing if there was none."""
+    drift = summary["blocks"]["drift"]
+    if drift is None:
+        return []
+    n_new, n_fit = (sum(c[key] for c in drift) for key in ("n_new", "n_fit"))
+    shares = ", ".join(
+        f"{c['cluster']}:{NO_BREAK_SPACE}{format_share(c['low_new'] / c['n_new'])}"
+        f"{NO_BREAK_SPACE}({format_share(c['low_fit'] / max(c['n_fit'], 1))})"
+        for c in drift
+        if c["n_new"]
+    )
+    drifted = [c["cluster"] for c in drift if c["has_drifted"]]
+    text = "No cluster has drifted"
+    if drifted:
+        verb = "has" if len(drifted) == 1 else "have"
+        text = f"{format_clusters(drifted)} {verb} drifted"
+    return [
+        f"Update by {pluralize(n_new, 'row')}. {text}. Rows of low typicality by "
+        f"cluster (of the {n_fit} rows of the fit): {shares}"
+    ]
 
 
 def describe_unlabeled(summary):

@@ -255,6 +255,7 @@ def _summarize_clusters(model):
             "candidates": choice.candidates.tolist(),
             "scores": [_to_finite(score) for score in choice.scores],
         },
+        "size_change": _summarize_sizes(model.sizes_),
         "per_cluster": [
             {
                 "cluster": y,
@@ -266,6 +267,19 @@ def _summarize_clusters(model):
             }
             for y in range(len(sizes))
         ],
+    }
+
+
+def _summarize_sizes(change):
+    if change is None:
+        return None
+    return {
+        "low": _to_number(change.low),
+        "high": _to_number(change.high),
+        "before": [_to_number(size) for size in change.before],
+        "n_moved": len(change.rows),
+        "cost": float(change.cost),
+        "least_cost": float(change.least_cost),
     }
 
 

@@ -15,11 +15,13 @@ from cdsk.report._sentences import (
     NO_BREAK_SPACE,
     describe_convergence,
     describe_data,
+    describe_drift,
     describe_eigenvalues,
     describe_kernel,
     describe_margins,
     describe_n_clusters,
     describe_profile,
+    describe_sizes,
     describe_stability,
     describe_unlabeled,
     describe_weights,
@@ -68,6 +70,9 @@ def _format_blocks(summary):
     if blocks["sizes"] is not None:
         sizes = ", ".join(map(str, blocks["sizes"]))
         lines += textwrap.wrap(f"Cluster sizes: {sizes}", WIDTH)
+    for sentence in describe_drift(summary):
+        wrapped = textwrap.wrap(sentence, WIDTH)
+        lines += [line.replace(NO_BREAK_SPACE, " ") for line in wrapped]
     return [*lines, "", "Landmarks, weighted by the number of their nearest rows:"]
 
 
@@ -117,7 +122,7 @@ def _format_candidates(candidates):
 def _format_clusters(summary):
     clusters = summary["clusters"]["per_cluster"]
     listed = select_least_confident(clusters, MAX_CLUSTERS)
-    paragraphs = describe_n_clusters(summary)
+    paragraphs = describe_n_clusters(summary) + describe_sizes(summary)
     if len(clusters) > len(listed):
         sizes = [cluster["size"] for cluster in clusters]
         confidence = [cluster["confidence"] for cluster in clusters]
