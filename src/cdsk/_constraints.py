@@ -24,12 +24,12 @@ with normalized adjacency matrix A,
     H = (I - b A)^-1 Y,
 
 columns of equal sums, then rows. The cluster is the largest entry of S^(1-t) H^t with
-t = r / (r + 10) for r known points per class. If a cluster has no class, n counts all
-points in the clusters of the chosen partition, and t = 0.
+t = r / (r + 10) for r known points per class. If a cluster has no class, the chosen
+partition remains, and S counts all points in its clusters.
 docs/notes/2026-11-19-constraints.md has the alternatives.
 
-*Labels.* A chain has the cluster of its class, or the largest sum of logarithms of
-these entries. Chains that cannot be together are assigned by an integer program.
+*Labels.* A chain has the cluster of its class, or of the largest sum of the logarithms
+of these entries. Chains that cannot be together are assigned by an integer program.
 """
 
 from collections.abc import Sequence
@@ -55,8 +55,8 @@ _VOTE_POWER, _BROKEN, _PRIOR, _EQUAL_SHARE = 2.0, 0.2, 0.5, 10.0
 _DAMPING, _SPREAD_TOL = 0.95, 1e-6
 # Partitions of smaller weight do not vote.
 _LEAST_WEIGHT = 1e-4
-# Logarithms of entries are at least this.
-_LEAST_SCORE = 1e-12
+# Votes for the cluster of a chain are at least this.
+_LEAST_VOTE = 1e-12
 
 _TINY = np.finfo(float).tiny
 
@@ -436,9 +436,9 @@ def match_classes(labels: Labels, chains: Chains, n_clusters: int) -> Labels:
 def vote_on_clusters(
     partitions: Sequence[Labels],
     weights: Array,
+    n_clusters: int,
     points: Indices,
     clusters: Labels,
-    n_clusters: int,
 ) -> Array:
     """Return S (n, n_clusters), given the clusters of some points."""
     votes = np.zeros((len(partitions[0]), n_clusters))
@@ -488,23 +488,23 @@ def _conjugate_gradients(product: Any, right: Array) -> Array:
     return x
 
 
-def combine(votes: Array, spread: Array | None, chains: Chains) -> Array:
-    """Return the logarithm of S^(1-t) H^t (n, n_clusters)."""
-    log_votes = np.log(np.maximum(votes, _LEAST_SCORE))
-    if spread is None:
-        return log_votes
+def combine(votes: Array, spread: Array, chains: Chains) -> Array:
+    """Return S^(1-t) H^t (n, n_clusters)."""
     rate = len(chains.known) / chains.n_classes
     t = rate / (rate + _EQUAL_SHARE)
-    return (1.0 - t) * log_votes + t * np.log(np.maximum(spread, _LEAST_SCORE))
+    return np.asarray(votes ** (1.0 - t) * spread**t)
 
 
 # Labels.
 
 
-def assign_chains(scores: Array, chains: Chains) -> Labels:
-    """Return the clusters (n,) of largest score that agree with all that is known."""
-    labels = np.argmax(scores, axis=1)
-    n_clusters = scores.shape[1]
+def assign_chains(labels: Labels, votes: Array, chains: Chains) -> Labels:
+    """Return labels that agree with all that is known.
+
+    Chains have the clusters of most ``votes`` (n, n_clusters).
+    """
+    labels, n_clusters = labels.copy(), votes.shape[1]
+    scores = np.log(np.maximum(votes, _LEAST_VOTE))
     totals = np.zeros((len(chains.classes), n_clusters))
     np.add.at(totals, chains.chain, scores[chains.points])
     is_named = chains.classes >= 0

@@ -696,14 +696,16 @@ def guide(
     partitions = [labels[inverse] for labels in partitions]
     chains = constraints.chains(points.inverse, points.row_weights)
     chosen = match_classes(partitions[int(np.argmax(weights))], chains, n_clusters)
-    teachers, clusters, spread = np.arange(len(points)), chosen, None
+    vote = partial(vote_on_clusters, partitions, weights, n_clusters)
     if chains.n_classes == n_clusters:
-        teachers, clusters = chains.known, chains.codes
         candidates = [fit.candidate for fit in fitted.fits]
         kernel = candidates[min(_SPREAD_KERNEL, len(candidates) - 1)].kernel()
-        spread = spread_classes(kernel, chains)
-    votes = vote_on_clusters(partitions, weights, teachers, clusters, n_clusters)
-    labels = assign_chains(combine(votes, spread, chains), chains)
+        votes = vote(chains.known, chains.codes)
+        votes = combine(votes, spread_classes(kernel, chains), chains)
+        labels = np.argmax(votes, axis=1)
+    else:
+        votes, labels = vote(np.arange(len(points)), chosen), chosen
+    labels = assign_chains(labels, votes, chains)
     return replace(_with_partition(fitted, labels), constraints=check)
 
 
