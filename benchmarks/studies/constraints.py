@@ -17,11 +17,16 @@ import argparse
 import time
 import warnings
 from collections import defaultdict
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from benchmarks.studies.sets import load, scores
 from cdsk import CDSK
+from cdsk._cdsk import validate_fit
+from cdsk._constraints import read_constraints
+from cdsk._fit import finish, fit_all_views, guide, preprocess, refine, resolve_lam
 
 MAX_CLASSES = 40
 LABELS = {
@@ -63,44 +68,59 @@ def draw_links(y, n_links, wrong, rng):
     return pairs[together], pairs[~together]
 
 
-def fit(X, n_clusters, **known):
-    """Return a fitted model; None if what is known is a contradiction."""
-    try:
-        return CDSK(n_clusters, random_state=0, n_threads=1).fit(X, **known)
-    except ValueError as error:
-        print(f"  refused: {error}")
-        return None
+class Fits:
+    """Fits of one set that know different things: its views are fitted once."""
+
+    def __init__(self, X, n_clusters):
+        self.X, self.model = X, CDSK(n_clusters, random_state=0, n_threads=1)
+        self.X, context = validate_fit(self.model, X, None, must_link=[[0, 1]])
+        problem = resolve_lam(preprocess(self.X, context), context)
+        self.context, self.in_views = context, fit_all_views(problem, context)
+
+    def labels_alone(self):
+        """Return the labels of a fit that knows nothing."""
+        first = self.in_views[0]
+        return first.partitions[first.choice.chosen][first.problem.points.inverse]
+
+    def fit(self, y=None, must_link=None, cannot_link=None):
+        """Return labels and conflicts; None if what is known is a contradiction."""
+        constraints = read_constraints(len(self.X), y, must_link, cannot_link)
+        try:
+            fitted = guide(self.in_views, constraints)
+        except ValueError as error:
+            print(f"  refused: {error}")
+            return None
+        context = replace(self.context, constraints=constraints)
+        result = finish(fitted, refine(fitted, context), self.X, context)
+        return result.labels, result.constraints.conflicts
 
 
-def measure(X, y, seed):
+def measure(X, y, n_draws):
     """Yield (column, NMI, ARI, the same without labels, wrong, found, named)."""
-    n_clusters = len(np.unique(y))
-    alone = fit(X, n_clusters).labels_
+    fits = Fits(X, len(np.unique(y)))
+    alone = fits.labels_alone()
     cases = [(name, *case, draw_labels) for name, case in LABELS.items()]
     cases += [(name, *case, draw_links) for name, case in LINKS.items()]
-    for name, n, wrong, draw in cases:
+    for seed, (name, n, wrong, draw) in product(range(1, n_draws + 1), cases):
         drawn = draw(y, n, wrong, np.random.RandomState(seed))
-        told = np.zeros(len(y), bool)
+        told, errors = np.zeros(len(y), bool), []
         if draw is draw_labels:
             told[drawn >= 0] = True
-            model = fit(X, n_clusters, y=drawn)
             errors = np.flatnonzero(told & (drawn != y))
+            found = None if told.all() else fits.fit(drawn)
         else:
             told[np.concatenate(drawn).ravel()] = True
-            model = fit(X, n_clusters, must_link=drawn[0], cannot_link=drawn[1])
-            errors = []
-        if model is None or told.all():
-            continue
-        conflicts = model.constraints_.conflicts
-        found = len(np.intersect1d(errors, conflicts))
-        yield (
-            name,
-            *scores(y, model.labels_, ~told),
-            *scores(y, alone, ~told),
-            len(errors),
-            found,
-            len(conflicts),
-        )
+            found = fits.fit(None, *drawn)
+        if found is not None:
+            labels, conflicts = found
+            yield (
+                name,
+                *scores(y, labels, ~told),
+                *scores(y, alone, ~told),
+                len(errors),
+                len(np.intersect1d(errors, conflicts)),
+                len(conflicts),
+            )
 
 
 def summarize(title, columns):
@@ -138,9 +158,8 @@ def main():
         if half != (args.half or half) or args.only not in name:
             continue
         begun, results = time.perf_counter(), defaultdict(list)
-        for seed in range(1, args.draws + 1):
-            for column, *values in measure(X, y, seed):
-                results[column].append(values)
+        for column, *values in measure(X, y, args.draws):
+            results[column].append(values)
         for column, values in results.items():
             halves[half][column][name] = np.mean(values, axis=0)
         line = "  ".join(f"{np.mean(v, 0)[0]:.2f}" for v in results.values())

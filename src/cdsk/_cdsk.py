@@ -440,8 +440,7 @@ class CDSK(
             one_thread_if_forked(),
             explain_memory_error("fitting"),
         ):
-            links = must_link, cannot_link
-            X, context = validate_fit(self, X, sample_weight, y, links)
+            X, context = validate_fit(self, X, sample_weight, y, must_link, cannot_link)
             with context.progress:
                 problem = preprocess(X, context)
                 problem = resolve_lam(problem, context)
@@ -470,6 +469,20 @@ class CDSK(
             return numbers
         noise = "noise" if names.dtype.kind == "U" else -1
         return np.where(numbers < 0, noise, names[numbers])
+
+    def _number_clusters(self, labels: ArrayLike) -> ArrayLike:
+        """Return the numbers of clusters in the place of their names."""
+        if self._cluster_names is None:
+            return labels
+        names = {name: i for i, name in enumerate(self._cluster_names.tolist())}
+        noise = self._name_clusters(np.array([-1]))[0]
+        given = np.ravel(labels).tolist()
+        if unknown := set(given) - {*names, noise}:
+            raise ValueError(
+                "labels must hold names of clusters, as model.predict returns them; "
+                f"got {min(map(repr, unknown))}."
+            )
+        return np.array([names.get(name, -1) for name in given])
 
     def _store(self, result: FitResult, constraints: Constraints | None = None) -> None:
         """Copy the result of a fit to the attributes."""
@@ -793,7 +806,7 @@ class CDSK(
         """Probability of the cluster of each point by the votes of the others."""
         check_is_fitted(self, "labels_")
         return np.where(
-            self.labels_ < 0, 0.0, self._predictor.left_out.label_probabilities()
+            self._label_numbers < 0, 0.0, self._predictor.left_out.label_probabilities()
         )
 
     @property
@@ -1036,7 +1049,8 @@ def validate_fit(
     X: Data,
     sample_weight: ArrayLike | None,
     y: Any = None,
-    links: tuple[Any, Any] = (None, None),
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
 ) -> tuple[Any, FitContext]:
     """Return the data and the context of a fit, both validated."""
     is_auto, index = isinstance(model.n_clusters, str), getattr(X, "index", None)
@@ -1050,7 +1064,7 @@ def validate_fit(
     weights = check_sample_weight(sample_weight, X, is_matrix)
     check_coding(model.representation, model.metric, model.columns_)
     context = make_context(model)
-    constraints = read_constraints(X.shape[0], y, *links, index)
+    constraints = read_constraints(X.shape[0], y, must_link, cannot_link, index)
     context = replace(context, constraints=constraints)
     if model.columns_ is not None:
         context = replace(context, n_categories=model.columns_.n_categories)

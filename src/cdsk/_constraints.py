@@ -48,8 +48,8 @@ from cdsk._validation import is_missing
 
 Labels = NDArray[np.int64]
 
-# Power of the votes, probability that a link is broken, a per class or in all, and known
-# points per class with which neighbors count as much as S.
+# Power of the votes, probability that a link is broken, a, and known points per class
+# with which neighbors count as much as S.
 _VOTE_POWER, _BROKEN, _PRIOR, _EQUAL_SHARE = 2.0, 0.2, 0.5, 10.0
 # b, and the relative residual of H.
 _DAMPING, _SPREAD_TOL = 0.95, 1e-6
@@ -161,7 +161,8 @@ class Constraints:
         apart = np.sort(chain[place[inverse[self.cannot_link]]], axis=1)
         broken = np.flatnonzero(apart[:, 0] == apart[:, 1])
         if len(broken):
-            self._refuse_link(*self.cannot_link[broken[0]], inverse)
+            i, j = self.cannot_link[broken[0]].tolist()
+            self._refuse_link(i, j, inverse)
         order = np.lexsort((codes, known))  # whatever the order of the rows
         return Chains(
             points=points,
@@ -272,11 +273,19 @@ def read_constraints(
     return Constraints(classes, rows, codes, together, apart, index)
 
 
-def has_unknown(y: Any) -> bool:
-    """Whether y names the classes of some rows, and not of all."""
-    cells = np.asarray(y, dtype=object)
-    unknown = [_is_unknown(cell) for cell in cells.ravel().tolist()]
-    return any(unknown) and not all(unknown)
+def refuse_labels(y: Any) -> None:
+    """Refuse classes of some rows, for estimators that cannot use them.
+
+    Data that are not computed are ignored, as are classes of all rows.
+    """
+    if y is None or hasattr(y, "compute"):
+        return
+    unknown = [_is_unknown(cell) for cell in np.asarray(y, dtype=object).ravel()]
+    if any(unknown) and not all(unknown):
+        raise ValueError(
+            "y must be None: data in blocks are clustered without labels; got classes "
+            "of some rows. Use cdsk.CDSK on a sample that has these rows."
+        )
 
 
 def _is_unknown(cell: Any) -> bool:
@@ -307,7 +316,7 @@ def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Lab
     rows = np.flatnonzero(known)
     given = [
         _to_class(cell, row)
-        for cell, row in zip(cells.ravel()[rows], rows, strict=True)
+        for cell, row in zip(cells.ravel()[rows], rows.tolist(), strict=True)
     ]
     if len({type(name) for name in given}) > 1:
         raise ValueError(
@@ -381,7 +390,8 @@ def cluster_names(classes: NDArray[Any], n_clusters: int) -> NDArray[Any]:
     if classes.dtype.kind != "U":
         start = max(int(classes[-1]) + 1, 0)
         return np.concatenate([classes, start + np.arange(n_more)])
-    more, taken, i = [], set(classes.tolist()), len(classes)
+    more: list[str] = []
+    taken, i = set(classes.tolist()), len(classes)
     while len(more) < n_more:
         if (name := f"cluster {i}") not in taken:
             more.append(name)
@@ -442,7 +452,7 @@ def vote_on_clusters(
 ) -> Array:
     """Return S (n, n_clusters), given the clusters of some points."""
     votes = np.zeros((len(partitions[0]), n_clusters))
-    for p in np.flatnonzero(weights > _LEAST_WEIGHT):
+    for p in np.flatnonzero(weights > _LEAST_WEIGHT).tolist():
         labels = partitions[p]
         counts = np.full((labels.max() + 1, n_clusters), _PRIOR / n_clusters)
         np.add.at(counts, (labels[points], clusters), 1.0)
@@ -551,4 +561,5 @@ def _assign_apart(scores: Array, allowed: NDArray[np.bool_], apart: Indices) -> 
             f"{m} rows or chains of rows needs more. Increase n_clusters, or leave out "
             "some links."
         )
-    return np.argmax(solution.x.reshape(m, c), axis=1).astype(np.int64)
+    clusters: Labels = np.argmax(solution.x.reshape(m, c), axis=1)
+    return clusters

@@ -287,16 +287,21 @@ def resolve_lam(
 
 def fit_views(problem: Problem, context: FitContext) -> ViewFit:
     """Fit the view of a problem; if anything is known of the rows, the others too."""
-    fitted = _fit_selected_view(problem, context)
     if context.constraints is None:
-        return fitted
+        return _fit_selected_view(problem, context)
+    return guide(fit_all_views(problem, context), context.constraints)
+
+
+def fit_all_views(problem: Problem, context: FitContext) -> list[ViewFit]:
+    """Fit the view of a problem, and those that it was compared with."""
+    fitted = _fit_selected_view(problem, context)
     n = len(problem.others)
     spans = ((i / n, (i + 1) / n) for i in range(n))
     others = [
         _fit_view(replace(other, lam=problem.lam), context, "views", span)
         for other, span in zip(problem.others, spans, strict=True)
     ]
-    return guide([fitted, *others], context.constraints, context)
+    return [fitted, *others]
 
 
 def _fit_selected_view(problem: Problem, context: FitContext) -> ViewFit:
@@ -670,9 +675,7 @@ def select(
     )
 
 
-def guide(
-    in_views: Sequence[ViewFit], constraints: Constraints, context: FitContext
-) -> ViewFit:
+def guide(in_views: Sequence[ViewFit], constraints: Constraints) -> ViewFit:
     """Return the view that agrees most with what is known, and a partition that does.
 
     The partition is one more candidate of the view, as those by spanning trees are.
@@ -887,7 +890,8 @@ def finish(
     if context.settings.noise and context.settings.kernel not in PRECOMPUTED_KERNELS:
         result.labels[check_rows(X, context.settings.noise)] = -1
     if context.constraints is not None:
-        result = _keep_constraints(result, fitted.constraints, context.constraints)
+        check = cast(ConstraintCheck, fitted.constraints)
+        result = _keep_constraints(result, check, context.constraints)
     return result
 
 

@@ -67,7 +67,7 @@ def add_rows(summary, model, table, profiles):
             "row": row,
             "name": name,
             "cluster": int(model.clusters_[row]),
-            "label": int(model.labels_[row]),
+            "label": int(model._label_numbers[row]),
             "weight": float(model.weights_[row]),
             "margin": _to_finite(model.margins_[row]),
             "typicality": _to_finite(model.typicality_[row]),
@@ -280,7 +280,7 @@ def _summarize_outliers(model):
         "noise": None
         if noise is None
         else {
-            "n_points": _to_number(sample_weight[model.labels_ < 0].sum()),
+            "n_points": _to_number(sample_weight[model._label_numbers < 0].sum()),
             "rate": float(noise.rate),
             "n_neighbors": int(noise.n_neighbors),
             "thresholds": noise.thresholds.tolist(),
