@@ -280,16 +280,22 @@ def refuse_labels(y: Any) -> None:
     """
     if y is None or hasattr(y, "compute"):
         return
-    unknown = [_is_unknown(cell) for cell in np.asarray(y, dtype=object).ravel()]
-    if any(unknown) and not all(unknown):
+    known = _find_known(y)
+    if known.any() and not known.all():
         raise ValueError(
             "y must be None: data in blocks are clustered without labels; got classes "
             "of some rows. Use cdsk.CDSK on a sample that has these rows."
         )
 
 
-def _is_unknown(cell: Any) -> bool:
-    return is_missing(cell) or cell == -1 or (isinstance(cell, str) and cell == "-1")
+def _find_known(y: Any) -> NDArray[np.bool_]:
+    """Return whether each cell of y is a class: not -1, "-1" or missing."""
+    values = y.astype(object).filled(None) if np.ma.isMaskedArray(y) else np.asarray(y)
+    if values.dtype.kind in "biuf":
+        return np.asarray((values != -1) & (values == values)).ravel()
+    cells = np.asarray(values, dtype=object).ravel()
+    known = [not (is_missing(cell) or cell in (-1, "-1")) for cell in cells]
+    return np.array(known, dtype=bool)
 
 
 def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Labels]:
@@ -297,8 +303,7 @@ def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Lab
     nothing = None, np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
     if y is None:
         return nothing
-    cells = np.asarray(y, dtype=object)
-    known = np.array([not _is_unknown(cell) for cell in cells.ravel()], dtype=bool)
+    cells, known = np.asarray(y, dtype=object), _find_known(y)
     if not known.any():
         return nothing
     if known.all():
@@ -323,6 +328,12 @@ def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Lab
             "y must hold classes of one type, text or integers; got both. Convert one."
         )
     classes, codes = np.unique(np.array(given), return_inverse=True)
+    if classes.tolist() == [1] and not any(map(is_missing, cells.ravel()[~known])):
+        warn(
+            "y holds 1 and -1 only, and -1 means that the class is not known. If it is "
+            "a class, give it another name.",
+            UserWarning,
+        )
     return classes, rows, codes.astype(np.int64)
 
 
