@@ -231,6 +231,11 @@ class CDSK(
     classes_ : ndarray of shape (n_classes,) or None
         Classes in y, sorted: the names of the clusters 0, 1, ...; None if there are
         none.
+    cluster_names_ : ndarray of shape (n_clusters,) or None
+        Names of all clusters in ``labels_``, in the order of their numbers; None if
+        these are numbers.
+    label_numbers_ : ndarray of shape (n_samples,)
+        ``labels_`` as numbers: -1 for noise, whatever the names.
     constraints_ : ConstraintCheck or None
         Number of labels and links of the fit, those that the data alone would break,
         and the rows whose neighbors contradict them; None if there are none.
@@ -419,8 +424,8 @@ class CDSK(
         y : array-like of shape (n_samples,), default=None
             Classes of some rows, text or integers; -1, None or NaN where the class is
             not known. These rows keep their class, and ``labels_`` names clusters by
-            the classes. If no row is unknown, y is ignored with a warning, as
-            clusterers ignore it in scikit-learn.
+            the classes. A y that has a class for every row is ignored, as clusterers
+            do in scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplicity of each row, not necessarily an integer; None means 1. A row
             of weight 0 takes no part in the fit and is treated as a new point: its
@@ -451,7 +456,7 @@ class CDSK(
             self.missing_ = None
             if self.params_["kernel"] not in PRECOMPUTED_KERNELS:
                 names = self._column_names()
-                self.missing_ = MissingCells.find(X, names, self._label_numbers)
+                self.missing_ = MissingCells.find(X, names, self.label_numbers_)
             if self.missing_ is not None:
                 self.missing_.warn()
         return self
@@ -464,7 +469,7 @@ class CDSK(
 
     def _name_clusters(self, numbers: Labels) -> Labels:
         """Return the names of clusters in the place of their numbers, -1 for noise."""
-        names = self._cluster_names
+        names = self.cluster_names_
         if names is None:
             return numbers
         noise = "noise" if names.dtype.kind == "U" else -1
@@ -472,9 +477,9 @@ class CDSK(
 
     def _number_clusters(self, labels: ArrayLike) -> ArrayLike:
         """Return the numbers of clusters in the place of their names."""
-        if self._cluster_names is None:
+        if self.cluster_names_ is None:
             return labels
-        names = {name: i for i, name in enumerate(self._cluster_names.tolist())}
+        names = {name: i for i, name in enumerate(self.cluster_names_.tolist())}
         noise = self._name_clusters(np.array([-1]))[0]
         given = np.ravel(labels).tolist()
         if unknown := set(given) - {*names, noise}:
@@ -490,10 +495,10 @@ class CDSK(
         alternation, embedding = winner.alternation, winner.alternation.embedding
         self.constraints_ = result.constraints
         self.classes_ = None if constraints is None else constraints.classes
-        self._cluster_names = None
+        self.cluster_names_ = None
         if self.classes_ is not None:
-            self._cluster_names = cluster_names(self.classes_, problem.n_requested)
-        self._label_numbers = result.labels
+            self.cluster_names_ = cluster_names(self.classes_, problem.n_requested)
+        self.label_numbers_ = result.labels
         self.labels_ = self._name_clusters(result.labels)
         self.clusters_ = result.clusters
         self.noise_ = result.predictor.noise
@@ -806,7 +811,7 @@ class CDSK(
         """Probability of the cluster of each point by the votes of the others."""
         check_is_fitted(self, "labels_")
         return np.where(
-            self._label_numbers < 0, 0.0, self._predictor.left_out.label_probabilities()
+            self.label_numbers_ < 0, 0.0, self._predictor.left_out.label_probabilities()
         )
 
     @property

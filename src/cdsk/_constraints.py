@@ -280,7 +280,7 @@ def refuse_labels(y: Any) -> None:
     """
     if y is None or hasattr(y, "compute"):
         return
-    known = _find_known(y)
+    known = _find_known(_cells(y))
     if known.any() and not known.all():
         raise ValueError(
             "y must be None: data in blocks are clustered without labels; got classes "
@@ -288,13 +288,24 @@ def refuse_labels(y: Any) -> None:
         )
 
 
-def _find_known(y: Any) -> NDArray[np.bool_]:
+def _cells(y: Any) -> NDArray[Any]:
+    """Return y as an array; masked cells are None."""
+    if np.ma.isMaskedArray(y):
+        return np.asarray(y.astype(object).filled(None))
+    try:
+        return np.asarray(y)
+    except ValueError:  # cells of different lengths, which are no classes
+        cells = np.empty(len(y), dtype=object)
+        cells[:] = y
+        return cells
+
+
+def _find_known(cells: NDArray[Any]) -> NDArray[np.bool_]:
     """Return whether each cell of y is a class: not -1, "-1" or missing."""
-    values = y.astype(object).filled(None) if np.ma.isMaskedArray(y) else np.asarray(y)
-    if values.dtype.kind in "biuf":
-        return np.asarray((values != -1) & (values == values)).ravel()
-    cells = np.asarray(values, dtype=object).ravel()
-    known = [not (is_missing(cell) or cell in (-1, "-1")) for cell in cells]
+    if cells.dtype.kind in "biuf":
+        return np.asarray((cells != -1) & (cells == cells)).ravel()
+    objects = np.asarray(cells, dtype=object).ravel()
+    known = [not (is_missing(cell) or cell in (-1, "-1")) for cell in objects]
     return np.array(known, dtype=bool)
 
 
@@ -303,15 +314,9 @@ def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Lab
     nothing = None, np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
     if y is None:
         return nothing
-    cells, known = np.asarray(y, dtype=object), _find_known(y)
-    if not known.any():
-        return nothing
-    if known.all():
-        warn(
-            "y is ignored: it has a class for every row. CDSK clusters without labels, "
-            "or with those of some rows; y is -1, None or NaN for the others.",
-            UserWarning,
-        )
+    cells = _cells(y)
+    known = _find_known(cells)
+    if not known.any() or known.all():
         return nothing
     if cells.shape not in ((n_rows,), (n_rows, 1)):
         raise ValueError(
@@ -321,14 +326,14 @@ def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Lab
     rows = np.flatnonzero(known)
     given = [
         _to_class(cell, row)
-        for cell, row in zip(cells.ravel()[rows], rows.tolist(), strict=True)
+        for cell, row in zip(cells.ravel()[rows].tolist(), rows.tolist(), strict=True)
     ]
     if len({type(name) for name in given}) > 1:
         raise ValueError(
             "y must hold classes of one type, text or integers; got both. Convert one."
         )
     classes, codes = np.unique(np.array(given), return_inverse=True)
-    if classes.tolist() == [1] and not any(map(is_missing, cells.ravel()[~known])):
+    if classes.tolist() == [1] and cells.dtype.kind in "iuf" and (cells == cells).all():
         warn(
             "y holds 1 and -1 only, and -1 means that the class is not known. If it is "
             "a class, give it another name.",

@@ -294,23 +294,23 @@ def fit_views(problem: Problem, context: FitContext) -> ViewFit:
 
 def fit_all_views(problem: Problem, context: FitContext) -> list[ViewFit]:
     """Fit the view of a problem, and those that it was compared with."""
-    fitted = _fit_selected_view(problem, context)
-    n = len(problem.others)
-    spans = ((i / n, (i + 1) / n) for i in range(n))
-    others = [
-        _fit_view(replace(other, lam=problem.lam), context, "views", span)
-        for other, span in zip(problem.others, spans, strict=True)
-    ]
-    return [fitted, *others]
+    n = 1 + len(problem.others)
+    spans = [(i / n, (i + 1) / n) for i in range(n)]
+    fitted = [_fit_selected_view(problem, context, spans[0])]
+    for other, span in zip(problem.others, spans[1:], strict=True):
+        fitted.append(_fit_view(replace(other, lam=problem.lam), context, span=span))
+    return fitted
 
 
-def _fit_selected_view(problem: Problem, context: FitContext) -> ViewFit:
+def _fit_selected_view(
+    problem: Problem, context: FitContext, span: tuple[float, float] = (0.0, 1.0)
+) -> ViewFit:
     """Fit the view of a problem, and two layouts of it if there are many points.
 
     More than 20 000 points are fitted once, in the one that is better on a sample.
     """
     if not _may_have_layout(problem, context):
-        return _fit_view(problem, context)
+        return _fit_view(problem, context, span=span)
     n, k = len(problem.points), context.settings.n_neighbors or N_NEIGHBORS
     # three fits, without their kernels, are kept: measured, half as much again
     check_fit_memory(max(n, 3 * min(n, LARGE_SAMPLE) // 2), k, problem.n_clusters)

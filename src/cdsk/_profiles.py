@@ -321,7 +321,7 @@ class LabeledTable:
     ) -> "LabeledTable":
         """Check the arguments of ``CDSK.profiles`` and ``CDSK.rules``."""
         if labels is None:
-            labels, described = model._label_numbers, "rows of the fit"
+            labels, described = model.label_numbers_, "rows of the fit"
             if sample_weight is None:
                 sample_weight = model.sample_weight_
         else:

@@ -250,10 +250,9 @@ _STAGES = {
     "representation": 0.05,
     "count": 0.05,
     "lam": 0.05,
-    "layout": 0.30,
+    "layout": 0.50,
     "neighbors": 0.05,
     "kernels": 0.20,
-    "views": 0.20,
     "winner": 0.07,
     "margins": 0.03,
 }

@@ -68,7 +68,7 @@ def add_rows(summary, model, table, profiles):
             "row": row,
             "name": name,
             "cluster": int(model.clusters_[row]),
-            "label": int(model._label_numbers[row]),
+            "label": int(model.label_numbers_[row]),
             "weight": float(model.weights_[row]),
             "margin": _to_finite(model.margins_[row]),
             "typicality": _to_finite(model.typicality_[row]),
@@ -281,7 +281,7 @@ def _summarize_outliers(model):
         "noise": None
         if noise is None
         else {
-            "n_points": _to_number(sample_weight[model._label_numbers < 0].sum()),
+            "n_points": _to_number(sample_weight[model.label_numbers_ < 0].sum()),
             "rate": float(noise.rate),
             "n_neighbors": int(noise.n_neighbors),
             "thresholds": noise.thresholds.tolist(),
@@ -295,7 +295,7 @@ def _summarize_constraints(model):
     if found is None:
         return None
     return {
-        "names": None if model.classes_ is None else model._cluster_names.tolist(),
+        "names": None if model.classes_ is None else model.cluster_names_.tolist(),
         "n_classes": 0 if model.classes_ is None else len(model.classes_),
         "n_labels": found.n_labels,
         "n_must_link": found.n_must_link,
