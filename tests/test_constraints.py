@@ -37,7 +37,7 @@ def partial(y, rows=ROWS, unknown=-1):
 
 
 def fit(n_clusters=3, data=X, **known):
-    return CDSK(n_clusters, random_state=0).fit(data, **known)
+    return CDSK(n_clusters, random_state=0, n_init=2).fit(data, **known)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def named():
 # What is known holds.
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_labels_hold_exactly(seed):
     rng = np.random.RandomState(seed)
     rows = rng.permutation(np.flatnonzero(X[:, 0] > 0))[:20]
@@ -65,7 +65,7 @@ def test_any_labels_hold_exactly(seed):
     assert model.constraints_.n_labels == 20
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_links_hold(seed):
     rng = np.random.RandomState(seed)
     side = X[:, 1] > 3.0
@@ -82,6 +82,7 @@ def test_links_and_labels_together():
     assert model.labels_[61] != model.labels_[60] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [
@@ -283,7 +284,6 @@ def test_labels_have_the_type_of_y(named):
         (pd.Series(["b", None], dtype="category"), {"b", "cluster 1", "cluster 2"}),
         (np.ma.masked_equal([2, 0], 0), {2, 3, 4}),
     ],
-    ids=str,
 )
 def test_names_of_clusters_without_a_class(y, expected):
     class_, unknown = [y.iloc[i] if hasattr(y, "iloc") else y[i] for i in range(2)]
@@ -326,7 +326,7 @@ def test_names_survive_pickling_and_cloning(named):
 
 
 def test_fit_predict_fit_transform_and_pipelines(named):
-    y, model = partial(NAMES[SPECIES], unknown=None), CDSK(3, random_state=0)
+    y, model = partial(NAMES[SPECIES], unknown=None), CDSK(3, random_state=0, n_init=2)
     np.testing.assert_array_equal(model.fit_predict(X, y), named.labels_)
     np.testing.assert_array_equal(model.fit_transform(X, y), named.embedding_)
     pipeline = make_pipeline(StandardScaler(), CDSK(3, random_state=0)).fit(X, y)
@@ -376,6 +376,7 @@ def test_names_in_plots(named):
         ax.figure.clear()
 
 
+@pytest.mark.slow
 def test_stability_of_a_fit_with_names(named):
     found = stability(named, X, n_resamples=4, n_null=2, random_state=0)
     assert len(named.report(stability=found).to_dict()["stability"]["clusters"]) == 3

@@ -291,7 +291,8 @@ def refuse_labels(y: Any) -> None:
 def _cells(y: Any) -> NDArray[Any]:
     """Return y as an array; masked cells are None."""
     if np.ma.isMaskedArray(y):
-        return np.asarray(y.astype(object).filled(None))
+        objects: Any = y.astype(object)
+        return np.asarray(objects.filled(None))
     try:
         return np.asarray(y)
     except ValueError:  # cells of different lengths, which are no classes
