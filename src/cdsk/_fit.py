@@ -150,10 +150,11 @@ def preprocess(X: Any, context: FitContext) -> Problem:
 def _fit_other_views(
     points: Points, representation: Representation, context: FitContext
 ) -> list[Representation]:
-    """Return the views that the selected one was compared with, but for large data."""
-    views = [view for view in representation.scores if view != representation.view]
-    if context.n_categories is not None or len(points) > LARGE_SAMPLE:
+    """Return the views that "auto" compared with the selected one, of 20 000 points."""
+    is_auto = context.settings.representation == "auto"
+    if not is_auto or context.n_categories is not None or len(points) > LARGE_SAMPLE:
         return []
+    views = [view for view in representation.scores if view != representation.view]
     m, coding = points.relative_multiplicity, representation.coding
     return [
         replace(
