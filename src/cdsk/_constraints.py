@@ -52,7 +52,7 @@ Labels = NDArray[np.int64]
 # with which neighbors count as much as S.
 _VOTE_POWER, _BROKEN, _PRIOR, _EQUAL_SHARE = 2.0, 0.2, 0.5, 10.0
 # b, and the relative residual of H.
-_DAMPING, _SPREAD_TOL = 0.95, 1e-6
+_DAMPING, _SPREAD_TOL = 0.98, 1e-6
 # Partitions of smaller weight do not vote.
 _LEAST_WEIGHT = 1e-4
 # Votes for the cluster of a chain are at least this.
