@@ -5,7 +5,7 @@
 
 *Chains* are the connected components of the points under must-links and equal classes.
 A chain is in one cluster; cluster k is that of class k, and clusters without a class
-follow. The first three functions below are the use of what is known:
+follow.
 
 *Choice.* Of every partition p, of all views, the weight is w_p ~ score_p^2 L_p. The
 score is that of the votes of the others (_partition_choice.py). The likelihood L_p has
@@ -51,8 +51,8 @@ Labels = NDArray[np.int64]
 # Power of the votes, probability that a link is broken, a, and known points per class
 # with which neighbors count as much as S.
 _VOTE_POWER, _BROKEN, _PRIOR, _EQUAL_SHARE = 2.0, 0.2, 0.5, 10.0
-# b, and the relative residual of H.
-_DAMPING, _SPREAD_TOL = 0.98, 1e-6
+# b, the relative residual of H, and steps at most: about 70 are needed.
+_DAMPING, _SPREAD_TOL, _MAX_STEPS = 0.98, 1e-6, 1000
 # Partitions of smaller weight do not vote.
 _LEAST_WEIGHT = 1e-4
 # Votes for the cluster of a chain are at least this.
@@ -503,7 +503,9 @@ def _conjugate_gradients(product: Any, right: Array) -> Array:
     x, residual = np.zeros_like(right), right.copy()
     direction, squares = residual.copy(), np.sum(right**2, axis=1)
     target = _SPREAD_TOL**2 * squares
-    while (squares > target).any():
+    for _ in range(_MAX_STEPS):
+        if (squares <= target).all():
+            break
         image = product(direction)
         curvature = np.maximum(np.sum(direction * image, axis=1), _TINY)
         step = np.where(squares > target, squares / curvature, 0.0)[:, np.newaxis]
