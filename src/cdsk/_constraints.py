@@ -51,8 +51,8 @@ Labels = NDArray[np.int64]
 # Power of the votes, probability that a link is broken, a, and known points per class
 # with which neighbors count as much as S.
 _VOTE_POWER, _BROKEN, _PRIOR, _EQUAL_SHARE = 2.0, 0.2, 0.5, 10.0
-# b, the relative residual of H, and steps at most: about 70 are needed.
-_DAMPING, _SPREAD_TOL, _MAX_STEPS = 0.98, 1e-6, 1000
+# b, the relative residual of H, and steps at most: about 40 are needed.
+_DAMPING, _SPREAD_TOL, _MAX_STEPS = 0.95, 1e-6, 1000
 # Partitions of smaller weight do not vote.
 _LEAST_WEIGHT = 1e-4
 # Votes for the cluster of a chain are at least this.
@@ -222,7 +222,7 @@ class ConstraintCheck:
         Links, as row numbers, that would not be kept.
     conflicts : ndarray of shape (n_conflicts,)
         Rows with a class or a link whose margin is negative, the smallest first: the
-        votes of the other points are for another cluster. Errors are among them.
+        votes of the other points are for another cluster. Look for errors there.
     """
 
     n_labels: int
