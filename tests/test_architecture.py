@@ -24,6 +24,7 @@ LAYERS = [
     "_eigensolvers",
     "_multilevel",
     "_operators",
+    "_constraints",
     "_settings",
     "_pairwise",
     "_voting",

@@ -295,8 +295,8 @@ def many_rows():
     model = RepeatedRows(4, max_iter=0, random_state=0).fit(X)
     model.probabilities_ = CDSK(4, max_iter=0, random_state=0).fit(X).probabilities_
     repeated = rng.integers(0, 40, n)
-    names = "labels_ clusters_ weights_ margins_ typicality_ embedding_ probabilities_"
-    for name in names.split():
+    names = "labels_ label_numbers_ clusters_ weights_ margins_ typicality_ embedding_"
+    for name in [*names.split(), "probabilities_"]:
         setattr(model, name, getattr(model, name)[repeated])
     model.sample_weight_ = np.ones(n)
     model.support_ = np.flatnonzero(model.weights_)

@@ -462,3 +462,26 @@ def test_updates(monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3 * 2 * 5
     assert all("% alarms" in line for line in lines)
+
+
+@pytest.mark.parametrize("half", ["even", "odd"])
+def test_constraints(half, folder, monkeypatch, capsys):
+    run(monkeypatch, "constraints", folder, "--half", half, "--draws", "2")
+    lines = capsys.readouterr().out.splitlines()
+    # three clear clusters; without ten labels per class nobody is told of all rows
+    means = [line.split() for line in lines if line.startswith("3 labels")]
+    assert len(means) == 2
+    assert all(mean[2:5] == ["1", "1.000", "1.000"] for mean in means)
+
+
+def test_labels_of_constraints_are_drawn():
+    study = importlib.import_module("benchmarks.studies.constraints")
+    y = np.repeat(np.arange(4), 25)
+    drawn = study.draw_labels(y, 10, 0.5, np.random.RandomState(0))
+    assert np.count_nonzero(drawn >= 0) == 40
+    # a quarter of the redrawn ones is right
+    assert 5 <= np.count_nonzero((drawn >= 0) & (drawn != y)) <= 25
+    must, cannot = study.draw_links(y, 30, 0.0, np.random.RandomState(0))
+    assert len(must) + len(cannot) == 30
+    assert (y[must[:, 0]] == y[must[:, 1]]).all()
+    assert (y[cannot[:, 0]] != y[cannot[:, 1]]).all()

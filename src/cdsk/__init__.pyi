@@ -2,6 +2,7 @@ from . import baselines as baselines
 from . import plot as plot
 from . import theory as theory
 from ._cdsk import CDSK as CDSK
+from ._constraints import ConstraintCheck as ConstraintCheck
 from ._count_choice import CountChoice as CountChoice
 from ._initialization import SparseStart as SparseStart
 from ._initialization import sparse_start as sparse_start

@@ -266,7 +266,7 @@ def sample_rows(
 ) -> Array | None:
     """Return weights of 0 for rows that are left out of a large table with categories.
 
-    They are labeled as new rows.
+    They are labeled as new rows. Rows of which anything is known are kept.
     """
     n = X.shape[0]
     weights = np.ones(n) if sample_weight is None else sample_weight
@@ -274,6 +274,8 @@ def sample_rows(
     if not has_categories(context) or len(rows) <= MAX_TABLE_ROWS:
         return sample_weight
     kept = context.rng.choice(rows, MAX_TABLE_ROWS, replace=False)
+    if context.constraints is not None:
+        kept = np.union1d(kept, context.constraints.all_rows)
     return np.where(np.isin(np.arange(n), kept), weights, 0.0)
 
 

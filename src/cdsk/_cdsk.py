@@ -35,6 +35,7 @@ from cdsk._columns import (
     check_rows,
     warn_unknown,
 )
+from cdsk._constraints import Constraints, cluster_names, read_constraints
 from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
 from cdsk._missing import MissingCells
 from cdsk._neighbors import canonical_csr
@@ -232,7 +233,21 @@ class CDSK(
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each point; -1 for noise if ``noise`` is set. The numbers do not
-        depend on the order of the rows.
+        depend on the order of the rows. If y of the fit names classes, it holds these
+        names in the place of the numbers 0, 1, ...; clusters without a class have the
+        integers that follow, or are called "cluster 4" and so on, and noise of text is
+        "noise".
+    classes_ : ndarray of shape (n_classes,) or None
+        Classes in y, sorted: the names of the clusters 0, 1, ...; None if there are
+        none.
+    cluster_names_ : ndarray of shape (n_clusters,) or None
+        Names of all clusters in ``labels_``, in the order of their numbers; None if
+        these are numbers.
+    label_numbers_ : ndarray of shape (n_samples,)
+        ``labels_`` as numbers: -1 for noise, whatever the names.
+    constraints_ : ConstraintCheck or None
+        Number of labels and links of the fit, those that the data alone would break,
+        and the rows whose neighbors contradict them; None if there are none.
     clusters_ : ndarray of shape (n_samples,)
         Cluster of each point, noise included.
     noise_ : NoiseRule or None
@@ -409,7 +424,13 @@ class CDSK(
         self.verbose = verbose
 
     def fit(
-        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Data,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
     ) -> Self:
         """Cluster X.
 
@@ -418,14 +439,20 @@ class CDSK(
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
                 (n_samples, n_samples)
             Data, or a kernel matrix if ``kernel="precomputed"``.
-        y : Ignored
-            Present for the scikit-learn API.
+        y : array-like of shape (n_samples,), default=None
+            Classes of some rows, text or integers; -1, None or NaN where the class is
+            not known. These rows keep their class, and ``labels_`` names clusters by
+            the classes. A y that has a class for every row is ignored, as clusterers
+            do in scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Multiplicity of each row, not necessarily an integer; None means 1. A row
             of weight 0 takes no part in the fit and is treated as a new point: its
             label is that of ``predict``, its margin and typicality are by the votes of
             all points, its row of ``embedding_`` is that of ``transform``. Its
             ``bandwidth_`` is that of the nearest point.
+        must_link, cannot_link : array-like of shape (n_links, 2), default=None
+            Pairs of rows that share a cluster, or do not: row numbers from 0, or, if X
+            is a pandas frame, labels of its index.
 
         Returns
         -------
@@ -436,18 +463,18 @@ class CDSK(
             one_thread_if_forked(),
             explain_memory_error("fitting"),
         ):
-            X, context = validate_fit(self, X, sample_weight)
+            X, context = validate_fit(self, X, sample_weight, y, must_link, cannot_link)
             with context.progress:
                 problem = preprocess(X, context)
                 problem = resolve_lam(problem, context)
                 fitted = fit_views(problem, context)
                 winner = refine(fitted, context)
                 result = finish(fitted, winner, X, context)
-            self._store(result)
+            self._store(result, context.constraints)
             self.missing_ = None
             if self.params_["kernel"] not in PRECOMPUTED_KERNELS:
                 names = self._column_names()
-                self.missing_ = MissingCells.find(X, names, self.labels_)
+                self.missing_ = MissingCells.find(X, names, self.label_numbers_)
             if self.missing_ is not None:
                 self.missing_.warn()
         return self
@@ -458,11 +485,39 @@ class CDSK(
             return [self.columns_.names[j] for j in self.columns_.kept]
         return [str(name) for name in getattr(self, "feature_names_in_", ())]
 
-    def _store(self, result: FitResult) -> None:
+    def _name_clusters(self, numbers: Labels) -> Labels:
+        """Return the names of clusters in the place of their numbers, -1 for noise."""
+        names = self.cluster_names_
+        if names is None:
+            return numbers
+        noise = "noise" if names.dtype.kind == "U" else -1
+        return np.where(numbers < 0, noise, names[numbers])
+
+    def _number_clusters(self, labels: ArrayLike) -> ArrayLike:
+        """Return the numbers of clusters in the place of their names."""
+        if self.cluster_names_ is None:
+            return labels
+        names = {name: i for i, name in enumerate(self.cluster_names_.tolist())}
+        noise = self._name_clusters(np.array([-1]))[0]
+        given = np.ravel(labels).tolist()
+        if unknown := set(given) - {*names, noise}:
+            raise ValueError(
+                "labels must hold names of clusters, as model.predict returns them; "
+                f"got {min(map(repr, unknown))}."
+            )
+        return np.array([names.get(name, -1) for name in given])
+
+    def _store(self, result: FitResult, constraints: Constraints | None = None) -> None:
         """Copy the result of a fit to the attributes."""
         problem, kernel, winner = result.problem, result.kernel, result.winner
         alternation, embedding = winner.alternation, winner.alternation.embedding
-        self.labels_ = result.labels
+        self.constraints_ = result.constraints
+        self.classes_ = None if constraints is None else constraints.classes
+        self.cluster_names_ = None
+        if self.classes_ is not None:
+            self.cluster_names_ = cluster_names(self.classes_, problem.n_requested)
+        self.label_numbers_ = result.labels
+        self.labels_ = self._name_clusters(result.labels)
         self.clusters_ = result.clusters
         self.noise_ = result.predictor.noise
         self.sizes_ = result.sizes
@@ -495,7 +550,13 @@ class CDSK(
         self._predictor = result.predictor
 
     def fit_predict(
-        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Data,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
     ) -> Labels:
         """Cluster X and return ``labels_``.
 
@@ -503,19 +564,26 @@ class CDSK(
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             As for ``fit``.
-        y : Ignored
-            Present for the scikit-learn API.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight, must_link, cannot_link : array-like, default=None
             As for ``fit``.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self.fit(X, sample_weight=sample_weight).labels_
+        fitted = self.fit(
+            X, y, sample_weight, must_link=must_link, cannot_link=cannot_link
+        )
+        return fitted.labels_
 
     def fit_transform(
-        self, X: Data, y: object = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Data,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
     ) -> Array:
         """Cluster X and return ``embedding_``.
 
@@ -523,16 +591,17 @@ class CDSK(
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             As for ``fit``.
-        y : Ignored
-            Present for the scikit-learn API.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight, must_link, cannot_link : array-like, default=None
             As for ``fit``.
 
         Returns
         -------
         embedding : ndarray of shape (n_samples, n_clusters)
         """
-        return self.fit(X, sample_weight=sample_weight).embedding_
+        fitted = self.fit(
+            X, y, sample_weight, must_link=must_link, cannot_link=cannot_link
+        )
+        return fitted.embedding_
 
     def predict(self, X: Data) -> Labels:
         """Predict the cluster of new points: that of the largest weighted kernel vote.
@@ -560,6 +629,7 @@ class CDSK(
             return labels
 
         labels = self._map_rows(X, label, empty_label=-1)
+        labels = self._name_clusters(labels)
         if n_alone:
             warn(
                 f"{n_alone} of {len(labels)} points have no similarity to any training "
@@ -760,7 +830,7 @@ class CDSK(
         """Probability of the cluster of each point by the votes of the others."""
         check_is_fitted(self, "labels_")
         return np.where(
-            self.labels_ < 0, 0.0, self._predictor.left_out.label_probabilities()
+            self.label_numbers_ < 0, 0.0, self._predictor.left_out.label_probabilities()
         )
 
     @property
@@ -999,10 +1069,15 @@ class CDSK(
 
 
 def validate_fit(
-    model: CDSK, X: Data, sample_weight: ArrayLike | None
+    model: CDSK,
+    X: Data,
+    sample_weight: ArrayLike | None,
+    y: Any = None,
+    must_link: ArrayLike | None = None,
+    cannot_link: ArrayLike | None = None,
 ) -> tuple[Any, FitContext]:
     """Return the data and the context of a fit, both validated."""
-    is_auto = isinstance(model.n_clusters, str)
+    is_auto, index = isinstance(model.n_clusters, str), getattr(X, "index", None)
     X = model._check_data(X, reset=True, ensure_min_samples=3 if is_auto else 2)
     check_parameters(model)
     is_matrix = model.kernel in PRECOMPUTED_KERNELS
@@ -1013,6 +1088,8 @@ def validate_fit(
     weights = check_sample_weight(sample_weight, X, is_matrix)
     check_coding(model.representation, model.metric, model.columns_)
     context = make_context(model)
+    constraints = read_constraints(X.shape[0], y, must_link, cannot_link, index)
+    context = replace(context, constraints=constraints)
     if model.columns_ is not None:
         context = replace(context, n_categories=model.columns_.n_categories)
     if not is_matrix and len(empty := check_rows(X, model.noise)):
@@ -1022,6 +1099,8 @@ def validate_fit(
     if not is_auto and bounds != (None, None):
         masses = np.ones(X.shape[0]) if weights is None else weights
         find_bounds(*bounds, masses, int(model.n_clusters))
+    if constraints is not None:
+        constraints.check(model.n_clusters, weights)
     return X, replace(context, sample_weight=sample_rows(X, weights, context))
 
 

@@ -8,6 +8,8 @@
       alternate_candidates   candidate -> alternation (Algorithm 1) and partition
       select                 partitions -> the one with most votes;
                              of one kernel, the learned or the initial weights
+    guide                  labels or links of some rows -> one that agrees with them,
+                             of all views
     refine                 the winner, its eigenvectors refined
     finish                 winner -> ``FitResult``
 
@@ -41,6 +43,16 @@ from cdsk._candidates import (
 )
 from cdsk._coding import CODINGS
 from cdsk._columns import check_rows
+from cdsk._constraints import (
+    ConstraintCheck,
+    Constraints,
+    assign_chains,
+    combine,
+    match_classes,
+    spread_classes,
+    vote_on_clusters,
+    weigh_partitions,
+)
 from cdsk._count_choice import (
     CountChoice,
     default_counts,
@@ -54,6 +66,7 @@ from cdsk._neighbors import SCALE_NEIGHBOR, NeighborIndex, Neighbors
 from cdsk._operators.base import Array, Candidate, Kernel
 from cdsk._operators.sparse import NeighborGraph
 from cdsk._partition_choice import (
+    Choice,
     adjusted_rand_indexes,
     balance,
     select_partition,
@@ -104,11 +117,15 @@ from cdsk._voting import (
     leave_one_out_votes,
 )
 
+# The candidate kernel on whose graph known classes spread: that of half the scales.
+_SPREAD_KERNEL = 1
+
 
 def preprocess(X: Any, context: FitContext) -> Problem:
     """Return the distinct points in their representation, spatially sorted."""
     context.progress.stage("representation")
     settings, n_threads = context.settings, context.n_threads
+    constraints, others = context.constraints, []
     if settings.kernel in PRECOMPUTED_KERNELS:
         points = Points.from_rows_as_they_are(X, context.sample_weight)
         n_clusters, count_choice = int(settings.n_clusters), None
@@ -119,11 +136,12 @@ def preprocess(X: Any, context: FitContext) -> Problem:
             points = points.split_single()
         with limit_blas_threads():
             points, n_clusters, count_choice, representation = _place(points, context)
-        transformed = representation.transform_fitted(points.X, n_threads)
-        points = points.spatially_sorted(transformed)
-    if len(points.zero_weight_rows):
-        points = _assign_zero_weight_rows(points, representation, X, n_threads)
-    return Problem(
+            if constraints is not None:
+                n_clusters = max(n_clusters, constraints.n_classes)
+                others = _fit_other_views(points, representation, context)
+    if constraints is not None:  # refuse contradictions now
+        constraints.chains(points.inverse, points.row_weights)
+    problem = Problem(
         points=points,
         representation=representation,
         n_requested=n_clusters,
@@ -131,6 +149,44 @@ def preprocess(X: Any, context: FitContext) -> Problem:
         count_choice=count_choice,
         lam=np.nan if isinstance(settings.lam, str) else float(settings.lam),
     )
+    if settings.kernel in PRECOMPUTED_KERNELS:
+        return problem
+    others = [_represent_points(problem, view, X, n_threads) for view in others]
+    problem = _represent_points(problem, representation, X, n_threads)
+    return replace(problem, others=tuple(others))
+
+
+def _fit_other_views(
+    points: Points, representation: Representation, context: FitContext
+) -> list[Representation]:
+    """Return the views that "auto" compared with the selected one, of 20 000 points."""
+    is_auto = context.settings.representation == "auto"
+    if not is_auto or context.n_categories is not None or len(points) > LARGE_SAMPLE:
+        return []
+    views = [view for view in representation.scores if view != representation.view]
+    m, coding = points.relative_multiplicity, representation.coding
+    return [
+        replace(
+            Representation.fit(
+                points.X, view, multiplicity=m, n_threads=context.n_threads
+            ),
+            scores=representation.scores,
+            coding=coding,
+        )
+        for view in views
+    ]
+
+
+def _represent_points(
+    problem: Problem, representation: Representation, X: Any, n_threads: int
+) -> Problem:
+    """Return the problem with its points in a representation, spatially sorted."""
+    points = problem.points
+    transformed = representation.transform_fitted(points.X, n_threads)
+    points = points.spatially_sorted(transformed)
+    if len(points.zero_weight_rows):
+        points = _assign_zero_weight_rows(points, representation, X, n_threads)
+    return replace(problem, points=points, representation=representation)
 
 
 def _assign_zero_weight_rows(
@@ -254,14 +310,34 @@ _SAMPLE, _SAMPLE_PER_CLUSTER = 5000, 100
 
 
 def fit_views(problem: Problem, context: FitContext) -> ViewFit:
+    """Fit the view of a problem; if anything is known of the rows, the others too."""
+    if context.constraints is None:
+        return _fit_selected_view(problem, context)
+    return guide(fit_all_views(problem, context), context.constraints)
+
+
+def fit_all_views(problem: Problem, context: FitContext) -> list[ViewFit]:
+    """Fit the view of a problem, and those that it was compared with."""
+    n = 1 + len(problem.others)
+    spans = [(i / n, (i + 1) / n) for i in range(n)]
+    fitted = [_fit_selected_view(problem, context, spans[0])]
+    for other, span in zip(problem.others, spans[1:], strict=True):
+        fitted.append(_fit_view(replace(other, lam=problem.lam), context, span=span))
+    return fitted
+
+
+def _fit_selected_view(
+    problem: Problem, context: FitContext, span: tuple[float, float] = (0.0, 1.0)
+) -> ViewFit:
     """Fit the view of a problem, and two layouts of it if there are many points.
 
     With even more, a sample decides, and all points are fitted once, as its winner was.
     """
     n, size = len(problem.points), _SAMPLE_PER_CLUSTER * problem.n_clusters
     size = max(_SAMPLE, size)
-    if n < 2 * size or not _has_candidates(context):
-        return _fit_view_and_layouts(problem, context)
+    is_guided = context.constraints is not None  # by partitions of all points
+    if n < 2 * size or is_guided or not _has_candidates(context):
+        return _fit_view_and_layouts(problem, context, span)
     check_fit_memory(n, context.settings.n_neighbors or N_NEIGHBORS, problem.n_clusters)
     settings = context.settings
     if not isinstance(settings.init, str):  # weights of all points
@@ -358,10 +434,12 @@ _VIEW_SPAN, _LAYOUT_SPAN = (0.0, 0.3), (0.9, 1.0)
 _LAYOUT_SPANS = ((0.3, 0.4), (0.4, 0.6)), ((0.6, 0.7), (0.7, 0.9))
 
 
-def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
+def _fit_view_and_layouts(
+    problem: Problem, context: FitContext, span: tuple[float, float] = (0.0, 1.0)
+) -> ViewFit:
     """Fit the view of the data and two layouts of its graph; return the best one."""
     if not _may_have_layout(problem, context):
-        return _fit_view(problem, context)
+        return _fit_view(problem, context, span=span)
     # three fits, without their kernels, are kept: measured, half as much again
     k = context.settings.n_neighbors or N_NEIGHBORS
     check_fit_memory(3 * len(problem.points) // 2, k, problem.n_clusters)
@@ -384,31 +462,46 @@ def _fit_view_and_layouts(problem: Problem, context: FitContext) -> ViewFit:
 
 
 def _select_among_layouts(in_layouts: Sequence[ViewFit], in_view: ViewFit) -> ViewFit:
-    """Return the fit of the layout whose partition gets most votes of all of them.
+    """Return the fit of the layout whose partition gets most votes of all of them."""
+    choice, _, parts = _select_among_views(in_layouts, in_view)
+    best = next(i for i, part in enumerate(parts) if choice.chosen < part.stop)
+    return replace(in_layouts[best], choice=choice.restricted(parts[best]))
 
-    Cohesion is measured on the neighbor graph of the view.
+
+def _select_among_views(
+    in_views: Sequence[ViewFit], in_view: ViewFit
+) -> tuple[Choice, list[Labels], list[slice]]:
+    """Return the choice among all partitions, these, and the part of every view.
+
+    Cohesion is measured on the neighbor graph of ``in_view``, whose points they have.
     """
     points = in_view.problem.points
     names: list[str] = []
     partitions: list[Labels] = []
     resolved: list[bool] = []
     parts: list[slice] = []
-    for layout in in_layouts:
-        inverse = layout.problem.points.inverse[points.first_row]
-        parts.append(slice(len(names), len(names) + len(layout.partitions)))
-        names += layout.choice.names
-        partitions += [labels[inverse] for labels in layout.partitions]
-        resolved += layout.choice.resolved.tolist()
+    for fitted in in_views:
+        inverse = fitted.problem.points.inverse[points.first_row]
+        parts.append(slice(len(names), len(names) + len(fitted.partitions)))
+        names += fitted.choice.names
+        partitions += [labels[inverse] for labels in fitted.partitions]
+        resolved += fitted.choice.resolved.tolist()
     choice = select_partition(
         names,
         partitions,
         in_view.problem.n_clusters,
-        in_view.fits[0].candidate.kernel().neighborhood(),
+        _neighborhood(in_view),
         resolved=resolved,
         multiplicity=points.multiplicity,
     )
-    best = next(i for i, part in enumerate(parts) if choice.chosen < part.stop)
-    return replace(in_layouts[best], choice=choice.restricted(parts[best]))
+    return choice, partitions, parts
+
+
+def _neighborhood(fitted: ViewFit) -> Kernel | None:
+    """Return the kernel that is 1 for neighbors; None if there is no neighbor graph."""
+    candidate = fitted.fits[0].candidate
+    has_graph = isinstance(candidate, Gaussian) and candidate.graph is not None
+    return candidate.kernel().neighborhood() if has_graph else None
 
 
 def _move_to_layout(
@@ -445,8 +538,12 @@ def _fit_view(
         stage=stage,
         span=(begin, end),
         trees=trees,
-        # the support in a view is compared with that in a layout
-        all_vote=stage == "layout" or _may_have_layout(problem, context),
+        all_vote=(
+            # their support is compared, or their agreement with what is known
+            stage == "layout"
+            or _may_have_layout(problem, context)
+            or context.constraints is not None
+        ),
     )
     return select(fits, problem, context, trees)
 
@@ -714,6 +811,61 @@ def select(
     )
 
 
+def guide(in_views: Sequence[ViewFit], constraints: Constraints) -> ViewFit:
+    """Return the view that agrees most with what is known, and a partition that does.
+
+    The partition is one more candidate of the view, as those by spanning trees are.
+    """
+    selected = in_views[0]
+    n_clusters = selected.problem.n_requested
+    points = selected.problem.points
+    chains = constraints.chains(points.inverse, points.row_weights)
+    alone = selected.partitions[selected.choice.chosen]
+    check = ConstraintCheck.of(
+        constraints, match_classes(alone, chains, n_clusters)[points.inverse]
+    )
+    choice, partitions, parts = _select_among_views(in_views, selected)
+    scores = choice.scores * choice.resolved
+    weights = weigh_partitions(partitions, scores, chains)
+    best = int(np.argmax([weights[part].sum() for part in parts]))
+    # the same in the order of the points of that view
+    fitted = in_views[best]
+    points = fitted.problem.points
+    inverse = selected.problem.points.inverse[points.first_row]
+    partitions = [labels[inverse] for labels in partitions]
+    chains = constraints.chains(points.inverse, points.row_weights)
+    chosen = match_classes(partitions[int(np.argmax(weights))], chains, n_clusters)
+    vote = partial(vote_on_clusters, partitions, weights, n_clusters)
+    if chains.n_classes == n_clusters:
+        candidates = [fit.candidate for fit in fitted.fits]
+        kernel = candidates[min(_SPREAD_KERNEL, len(candidates) - 1)].kernel()
+        votes = vote(chains.known, chains.codes)
+        votes = combine(votes, spread_classes(kernel, chains), chains)
+        labels = np.argmax(votes, axis=1)
+    else:
+        votes, labels = vote(np.arange(len(points)), chosen), chosen
+    labels = assign_chains(labels, votes, chains)
+    return replace(_with_partition(fitted, labels), constraints=check)
+
+
+def _with_partition(fitted: ViewFit, labels: Labels) -> ViewFit:
+    """Return the fit of a view with the partition that agrees with what is known."""
+    if len(fitted.fits) == 1:
+        fits = [replace(fitted.fits[0], labels=labels)]
+        return replace(fitted, fits=fits, partitions=[labels])
+    partitions = [*fitted.partitions, labels]
+    choice = select_partition(
+        [*fitted.choice.names, "with what is known"],
+        partitions,
+        fitted.problem.n_clusters,
+        _neighborhood(fitted),
+        resolved=[*fitted.choice.resolved, True],
+        multiplicity=fitted.problem.points.multiplicity,
+    )
+    choice = replace(choice, chosen=len(fitted.partitions))
+    return replace(fitted, partitions=partitions, choice=choice)
+
+
 def refine(fitted: ViewFit, context: FitContext) -> CandidateFit:
     """Return the winner, the eigenvectors of its kernel refined if needed.
 
@@ -886,6 +1038,9 @@ def finish(
         result = _label_zero_weight_rows(result, X, log_unit, context.n_threads)
     if context.settings.noise and context.settings.kernel not in PRECOMPUTED_KERNELS:
         result.labels[check_rows(X, context.settings.noise)] = -1
+    if context.constraints is not None:
+        check = cast(ConstraintCheck, fitted.constraints)
+        result = _keep_constraints(result, check, context.constraints)
     return result
 
 
@@ -939,6 +1094,16 @@ def _leave_out(
     with np.errstate(divide="ignore"):
         log_votes = np.log(votes.T)
     return LeaveOneOutVotes(log_votes, labels, points.masses, shares / shares.sum())
+
+
+def _keep_constraints(
+    result: FitResult, check: ConstraintCheck, constraints: Constraints
+) -> FitResult:
+    """Return the result in which rows of weight 0 and noise are as they are known."""
+    result.clusters[constraints.rows] = constraints.codes
+    known = constraints.all_rows
+    result.labels[known] = result.clusters[known]
+    return replace(result, constraints=check.with_margins(known, result.margins))
 
 
 def _make_predictor(

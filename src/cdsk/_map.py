@@ -67,7 +67,7 @@ def neighbor_graph(
 
     k None: the graph of the selected kernel, if it has one.
     """
-    predictor, n_rows = model._predictor, len(model.labels_)
+    predictor, n_rows = model._predictor, len(model.label_numbers_)
     # a model keeps its points, but no kernel matrix
     if X is not None and (predictor.index is None or not is_frame(X)):
         X = check_points(X, accept_sparse="csr", ensure_all_finite=False)

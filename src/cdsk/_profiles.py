@@ -321,10 +321,11 @@ class LabeledTable:
     ) -> "LabeledTable":
         """Check the arguments of ``CDSK.profiles`` and ``CDSK.rules``."""
         if labels is None:
-            labels, described = model.labels_, "rows of the fit"
+            labels, described = model.label_numbers_, "rows of the fit"
             if sample_weight is None:
                 sample_weight = model.sample_weight_
         else:
+            labels = model._number_clusters(labels)
             labels = check_labels(labels, int(model.clusters_.max()) + 1)
             described = "rows that have labels"
         given = np.asarray(labels)

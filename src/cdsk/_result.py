@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdsk._constraints import ConstraintCheck
 from cdsk._count_choice import CountChoice
 from cdsk._eigensolvers import Eigenpairs
 from cdsk._lam_choice import LambdaChoice
@@ -37,6 +38,8 @@ class Problem:
     lambda_choice: LambdaChoice | None = None
     # of the data, in warnings
     name: str = "X"
+    # the same in other views, which are fitted too if anything is known of the rows
+    others: "tuple[Problem, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class ViewFit:
     # those of the candidates by learned, then by initial weights, and by trees
     partitions: list[Labels]
     choice: Choice
+    # None if nothing is known of the rows
+    constraints: ConstraintCheck | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,3 +169,5 @@ class FitResult:
     bandwidth: float | Array | None
     # None: sizes are not bounded
     sizes: SizeChange | None
+    # None if nothing is known of the rows
+    constraints: ConstraintCheck | None = None

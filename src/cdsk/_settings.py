@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cdsk._constraints import Constraints
 from cdsk._operators.base import Array
 from cdsk._utils import Progress
 
@@ -58,3 +59,5 @@ class FitContext:
     sample_weight: Array | None = None
     # categories of every column of X, None for numbers; None: all are numbers
     n_categories: tuple[int | None, ...] | None = None
+    # what is known of the rows of X; None: nothing
+    constraints: Constraints | None = None

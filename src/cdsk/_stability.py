@@ -347,10 +347,10 @@ def stability(
         progress.stage("null", "data without clusters")
         null = _resample_null(data, (n_null, n_each), context, rng, progress)
     used = np.flatnonzero(model.sample_weight_)
-    agreement = np.full(len(model.labels_), np.nan)
+    agreement = np.full(len(model.label_numbers_), np.nan)
     agreement[used[compared.rows]] = compared.agreement
     return Stability(
-        labels=model.labels_.copy(),
+        labels=model.label_numbers_.copy(),
         sizes=_count(data),
         rows=used[compared.rows],
         n_sample=_sample_size(data.weights),
@@ -402,7 +402,7 @@ def _check(model: Any, X: Any) -> _Data:
             f"have no clusters; the model was fitted with kernel={kernel!r}. Fit the "
             "points themselves, with a callable kernel if need be."
         )
-    n = len(model.labels_)
+    n = len(model.label_numbers_)
     if X is None:
         raise ValueError(
             f"X must be the data of the fit, with {n} rows; got None. A model keeps "
@@ -423,7 +423,7 @@ def _check(model: Any, X: Any) -> _Data:
             f"{n_clusters} clusters; got {n_rows}. Use more rows or fewer clusters."
         )
     X = X if len(used) == n else X[used]
-    return _Data(X, weights, model.labels_[used], n_clusters)
+    return _Data(X, weights, model.label_numbers_[used], n_clusters)
 
 
 def _make_context(model: CDSK, n_threads: int | None) -> FitContext:

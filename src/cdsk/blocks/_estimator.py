@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._cdsk import CDSK, make_context, make_fitted
 from cdsk._columns import Columns, check_coding
+from cdsk._constraints import refuse_labels
 from cdsk._fit import alternate_candidates, finish, refine, select
 from cdsk._partition_choice import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
@@ -513,12 +514,14 @@ class BlockCDSK(LandmarkEstimator):
             that can be iterated repeatedly. All columns of a dataset are features,
             except for a pandas index.
         y : Ignored
-            Present for the scikit-learn API.
+            Present for the scikit-learn API. If it is -1, None or NaN for some rows, it
+            is refused: ``cdsk.CDSK`` takes labels of some rows.
 
         Returns
         -------
         self : BlockCDSK
         """
+        refuse_labels(y)
         with (
             rollback_on_error(self),
             one_thread_if_forked(),

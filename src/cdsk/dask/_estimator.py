@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._columns import ColumnSearch
+from cdsk._constraints import refuse_labels
 from cdsk._utils import Progress, explain_memory_error, rollback_on_error
 from cdsk._validation import check_columns
 from cdsk.blocks._estimator import STAGE_SHARES, LandmarkEstimator
@@ -132,12 +133,14 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         X : dask array or dask DataFrame of shape (n_samples, n_features)
             Chunks may have any number of rows. Chunks along the columns are joined.
         y : Ignored
-            Present for the scikit-learn API.
+            Present for the scikit-learn API. If it is -1, None or NaN for some rows, it
+            is refused: ``cdsk.CDSK`` takes labels of some rows.
 
         Returns
         -------
         self : CDSK
         """
+        refuse_labels(y)
         with rollback_on_error(self):
             landmark_model = self._check_parameters()
             rows = self._validate(X, reset=True)

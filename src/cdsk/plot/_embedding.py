@@ -52,7 +52,9 @@ def embedding(
     ax = get_axes(ax)
     layout = compute_layout(model.embedding_, model.clusters_)
     ax.plot(*layout.outline.T, color=GRAY, linewidth=0.5, zorder=1)
-    plot_points(ax, layout.points, get_point_colors(model.labels_), model.weights_)
+    plot_points(
+        ax, layout.points, get_point_colors(model.label_numbers_), model.weights_
+    )
     _label_corners(ax, layout.corners)
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", title=title)
     ax.set_axis_off()

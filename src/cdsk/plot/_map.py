@@ -72,8 +72,8 @@ def map(
     model = get_fitted_model(model)
     positions = compute_map(model, X, n_neighbors, random_state)
     ax = get_axes(ax)
-    plot_points(ax, positions, get_point_colors(model.labels_), model.weights_)
-    _label_clusters(ax, positions, model.labels_)
+    plot_points(ax, positions, get_point_colors(model.label_numbers_), model.weights_)
+    _label_clusters(ax, positions, model.label_numbers_)
     ax.set(aspect="equal", title=title)
     ax.set_axis_off()
     return ax

@@ -91,7 +91,7 @@ def _check_points(model, X):
         raise ValueError(
             f"X must contain numbers; got {type(X).__name__}.{hint}"
         ) from None
-    labels = np.asarray(model.labels_)
+    labels = np.asarray(getattr(model, "label_numbers_", model.labels_))
     if not np.isfinite(points).all():
         raise ValueError("X must contain finite numbers; got NaN or infinity.")
     if points.ndim != 2 or len(points) != len(labels) or not points.size:

@@ -25,6 +25,7 @@ from cdsk.report._formatting import (
 from cdsk.report._profile_cards import render_profiles
 from cdsk.report._sentences import (
     REPRESENTATION_VALUES,
+    describe_constraints,
     describe_convergence,
     describe_data,
     describe_drift,
@@ -80,6 +81,7 @@ def render_page(summary, plotted, row_map, distributions):
         axes=_render_axes(summary, plotted),
         clusters=_render_clusters(summary),
         profiles=_render_profiles(summary, distributions),
+        constraints=_render_constraints(summary),
         stability=_render_stability(summary),
         map="" if row_map is None else _render_map(summary, row_map),
         confidence=_CONFIDENCE,
@@ -241,6 +243,20 @@ def _render_profiles(summary, distributions):
         n_shown, n_all = len(shown), len(summary["profiles"])
         profiles = f"<p>{n_shown} of {n_all}, those of lowest confidence:</p>{profiles}"
     return Template(_read_resource("profiles.html")).substitute(profiles=profiles)
+
+
+# --- known labels and links -----------------------------------------------------------
+
+
+def _render_constraints(summary):
+    """Return the section on known labels and links, nothing if there were none."""
+    sentences = describe_constraints(summary)
+    if not sentences:
+        return ""
+    return (
+        '<section aria-labelledby="known-title"><h2 id="known-title">Known labels and '
+        f"links</h2>{_render_paragraphs(sentences)}</section>"
+    )
 
 
 # --- stability ------------------------------------------------------------------------

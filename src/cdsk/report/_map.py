@@ -42,7 +42,7 @@ class RowMap:
     @cached_property
     def rows(self):
         """Sorted rows to draw: all, or a random sample."""
-        n_rows = len(self.model.labels_)
+        n_rows = len(self.model.label_numbers_)
         if n_rows <= MAX_MAP_ROWS:
             return np.arange(n_rows)
         # seeded, so that a page is reproducible
@@ -57,9 +57,9 @@ class RowMap:
     def encode(self) -> dict[str, Any]:
         """Return what map.js draws, as JSON types."""
         model, rows = self.model, self.rows
-        clusters, labels = model.clusters_[rows], model.labels_[rows]
+        clusters, labels = model.clusters_[rows], model.label_numbers_[rows]
         x, y = quantize_positions(self.positions).T
-        is_sample = len(rows) < len(model.labels_)
+        is_sample = len(rows) < len(model.label_numbers_)
         return {
             "x": encode_integers(x),
             "y": encode_integers(y),

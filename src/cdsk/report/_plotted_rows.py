@@ -56,7 +56,7 @@ class PlottedRows:
             rows=rows,
             names=table.get_row_names(rows),
             values=table.get_values(rows, columns),
-            labels=model.labels_[rows],
+            labels=model.label_numbers_[rows],
             weights=model.weights_[rows],
             margins=model.margins_[rows],
             typicality=model.typicality_[rows],

@@ -109,7 +109,7 @@ def make_report(
     ``overrides`` are entries of the summary of another estimator, whose landmarks the
     model has clustered.
     """
-    n_rows = len(model.labels_)
+    n_rows = len(model.label_numbers_)
     table = FeatureTable(
         X,
         n_rows,
@@ -124,7 +124,7 @@ def make_report(
     profiles, distributions = None, {}
     if table.X is not None:
         labeled = LabeledTable.from_checked(
-            table.X, table.feature_names, model.labels_, model.sample_weight_
+            table.X, table.feature_names, model.label_numbers_, model.sample_weight_
         )
         profiles = compute_profiles(labeled, is_strict=False)
     add_rows(summary, model, table, profiles)
@@ -144,7 +144,7 @@ def _summarize_stability(stability, model):
         raise TypeError(
             f"stability must be a result of cdsk.stability; got {stability!r}."
         )
-    if not np.array_equal(stability.labels, model.labels_):
+    if not np.array_equal(stability.labels, model.label_numbers_):
         raise ValueError(
             "stability must be that of this fit; its labels are those of another one. "
             "Call cdsk.stability again."

@@ -280,6 +280,35 @@ def describe_profile(profile: dict[str, Any]) -> str:
     return f"{name}, {pluralize(format_count(profile['size']), 'row')}: {features}"
 
 
+def describe_constraints(summary: dict[str, Any]) -> list[str]:
+    """Return what was known of the rows, what it changed, and what contradicts it."""
+    known = summary["constraints"]
+    if known is None:
+        return []
+    kinds = {"labels": "label", "must_link": "must-link", "cannot_link": "cannot-link"}
+    given = {kind: known[f"n_{kind}"] for kind in kinds if known[f"n_{kind}"]}
+    counts = [pluralize(n, kinds[kind]) for kind, n in given.items()]
+    broken = [
+        f"{known[f'n_broken_{kind}']} of {pluralize(n, kinds[kind])}"
+        for kind, n in given.items()
+    ]
+    sentences = [f"{', '.join(counts)}, which all hold"]
+    if known["names"] is not None:
+        names = [f"{y} is {shorten_name(str(n))}" for y, n in enumerate(known["names"])]
+        sentences.append(f"Cluster {format_names(names)}")
+    sentences.append(f"Without them the clusters would break {', '.join(broken)}")
+    if known["n_conflicts"]:
+        rows = ", ".join(
+            f"{c['row']}{NO_BREAK_SPACE}({c['margin']:.2f})" for c in known["conflicts"]
+        )
+        sentences.append(
+            "The votes of the other points contradict "
+            f"{pluralize(known['n_conflicts'], 'row')} of these; look for errors "
+            f"there. The smallest margins: {rows}"
+        )
+    return sentences
+
+
 def describe_stability(stability: dict[str, Any]) -> list[str]:
     """Return lines on all clusters, on their number and on each, by ``to_dict``."""
     ari, n = stability["ari"], stability["n_resamples"]

@@ -42,6 +42,7 @@ def summarize_model(model):
         "eigenvalues": _summarize_eigenvalues(model),
         "clusters": _summarize_clusters(model),
         "outliers": _summarize_outliers(model),
+        "constraints": _summarize_constraints(model),
         # measured by ``cdsk.stability``
         "stability": None,
         "warnings": collect_warnings(model),
@@ -67,7 +68,7 @@ def add_rows(summary, model, table, profiles):
             "row": row,
             "name": name,
             "cluster": int(model.clusters_[row]),
-            "label": int(model.labels_[row]),
+            "label": int(model.label_numbers_[row]),
             "weight": float(model.weights_[row]),
             "margin": _to_finite(model.margins_[row]),
             "typicality": _to_finite(model.typicality_[row]),
@@ -296,11 +297,33 @@ def _summarize_outliers(model):
         "noise": None
         if noise is None
         else {
-            "n_points": _to_number(sample_weight[model.labels_ < 0].sum()),
+            "n_points": _to_number(sample_weight[model.label_numbers_ < 0].sum()),
             "rate": float(noise.rate),
             "n_neighbors": int(noise.n_neighbors),
             "thresholds": noise.thresholds.tolist(),
         },
+    }
+
+
+def _summarize_constraints(model):
+    """Return what was known of the rows; conflicts come with their margins."""
+    found = model.constraints_
+    if found is None:
+        return None
+    return {
+        "names": None if model.classes_ is None else model.cluster_names_.tolist(),
+        "n_classes": 0 if model.classes_ is None else len(model.classes_),
+        "n_labels": found.n_labels,
+        "n_must_link": found.n_must_link,
+        "n_cannot_link": found.n_cannot_link,
+        "n_broken_labels": len(found.broken_labels),
+        "n_broken_must_link": len(found.broken_must_link),
+        "n_broken_cannot_link": len(found.broken_cannot_link),
+        "n_conflicts": len(found.conflicts),
+        "conflicts": [
+            {"row": int(row), "margin": _to_finite(model.margins_[row])}
+            for row in found.conflicts[:N_OUTLIERS]
+        ],
     }
 
 

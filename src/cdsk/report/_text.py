@@ -13,6 +13,7 @@ import numpy as np
 from cdsk.report._formatting import format_count, format_representation, pluralize
 from cdsk.report._sentences import (
     NO_BREAK_SPACE,
+    describe_constraints,
     describe_convergence,
     describe_data,
     describe_drift,
@@ -214,6 +215,7 @@ _SECTIONS = {
     "Convergence": describe_convergence,
     "Eigenvalues": describe_eigenvalues,
     "Clusters": _format_clusters,
+    "Known": describe_constraints,
     "Profiles": _format_profiles,
     "Stability": _format_stability,
     "Outliers": _format_outliers,
