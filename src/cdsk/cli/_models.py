@@ -30,6 +30,7 @@ TRUSTED = (
     "cdsk._filling.Filling",
     "cdsk._missing.MissingCells",
     "cdsk._cdsk.CDSK",
+    "cdsk._layers.Layers",
     "cdsk._result.Predictor",
     "cdsk._voting.NoiseRule",
     "cdsk._voting.LeaveOneOutVotes",
