@@ -12,13 +12,13 @@ A and all points, a merge of A and B increases the normalized cut per cluster by
 
 0 if points of A are as similar to B as to A, 1 if no point of A is similar to one of B.
 The pair of smallest h is merged, first within the clusters of the fit, so that these
-are a layer, then between them. The height of a merge is -log(1 - h).
+are a layer, then between them. If no two groups are connected, those with the smallest
+mean squared distance D between their points are merged.
 
-The few edges between groups with h > 0.99 say little about which of them are near. They
-are merged after the others, by the mean squared distance D between their points, and
-log(1 + D / s) is added to the height; s is that of points of the same leaf. A merge is
-never lower than the one before it: it gets the same height instead. The study of
-docs/notes/2026-11-19-layers.md compares alternatives.
+*Heights.* That of a merge is log(1 + D / s) - log(max(1 - h, 0.0001)), s being D of
+points of the same leaf: groups are far apart if hardly anything connects them, and if
+they are far in the data. A merge that would be lower than the one before it has the
+same height. docs/notes/2026-11-19-layers.md compares alternatives.
 """
 
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ Labels = NDArray[np.int64]
 _MAX_LEAVES, _MAX_LEAVES_OF_MANY = 50, 200
 # Fewest points per leaf on average.
 _MIN_POINTS = 5
-# Groups are connected if 1 - h is larger than this.
-_MIN_CONNECTION = 0.01
+# Of 1 - h in the height: less is a few edges, whatever they weigh.
+_MIN_LINK = 1e-4
 # Most layers that are worth reading, and their least persistence, relative to the mean.
 _MAX_LEVELS, _MIN_PERSISTENCE = 5, 2.0
 
@@ -103,19 +103,45 @@ class Layers:
     def layer_persistence(self) -> Array:
         """Range of heights in which each layer is the cut (n_leaves + 1,).
 
-        By its number of clusters; infinite for one cluster, 0 for none.
+        By its number of clusters; infinite for one cluster, 0 for none and for the
+        finest layer, whose end depends on how fine it is.
         """
-        heights = np.concatenate([[0.0], self.linkage[:, 2], [np.inf]])
-        return np.append(np.diff(heights), 0.0)[::-1]
+        gaps = np.diff(self.linkage[:, 2], append=np.inf)
+        return np.concatenate([[0.0], gaps[::-1], [0.0]])
+
+    @property
+    def places(self) -> Array:
+        """Place of each node in a drawing of the tree without crossings (n_nodes,).
+
+        Leaves have the places 0, 1, ...; a merge is in the middle of its two nodes.
+        """
+        n, places = self.n_leaves, np.empty(len(self.sizes))
+        merges = self.linkage[:, :2].astype(int).tolist()
+        order = [[leaf] for leaf in range(n)]
+        for a, b in merges:
+            first, second = sorted((order[a], order[b]), key=min)
+            order.append(first + second)
+        places[order[-1]] = np.arange(n)
+        for i, children in enumerate(merges):
+            places[n + i] = places[children].mean()
+        return places
+
+    @property
+    def node_clusters(self) -> Labels:
+        """Cluster of the fit that each node is a part of, -1 for more (n_nodes,)."""
+        clusters = self.clusters.tolist()
+        for a, b in self.linkage[:, :2].astype(int).tolist():
+            clusters.append(clusters[a] if clusters[a] == clusters[b] else -1)
+        return np.array(clusters)
 
     @property
     def levels(self) -> tuple[int, ...]:
         """Numbers of clusters of the layers that are most worth reading.
 
-        The most persistent ones, at most five, each at least twice the mean.
+        The most persistent ones, at most five, each more than twice the mean.
         """
         persistence = self.layer_persistence[2:]
-        least = _MIN_PERSISTENCE * persistence.mean() if len(persistence) else 0.0
+        least = _MIN_PERSISTENCE * persistence.sum() / max(len(persistence) - 1, 1)
         order = np.argsort(-persistence, kind="stable")[:_MAX_LEVELS]
         return tuple(sorted(2 + int(i) for i in order if persistence[i] > least))
 
@@ -166,12 +192,12 @@ class Layers:
         n, persistence = self.n_leaves, self.persistence.tolist()
         children = [None] * n + self.linkage[:, :2].astype(int).tolist()
         heights = [0.0] * n + self.linkage[:, 2].tolist()
-        clusters = self.clusters.tolist() + [None] * (n - 1)
+        clusters = [None if y < 0 else y for y in self.node_clusters.tolist()]
         return {
             "n_clusters": self.n_clusters,
             "n_leaves": n,
             "levels": list(self.levels),
-            "persistence": self.layer_persistence[2:].tolist(),
+            "layer_persistence": self.layer_persistence[2:].tolist(),
             "nodes": [
                 {
                     "node": i,
@@ -344,26 +370,22 @@ def _relative_distances(X: Any, members: sparse.csr_array) -> Array:
 def merge_leaves(W: Array, D: Array, masses: Array, owner: Labels) -> Array:
     """Return the linkage matrix of leaves, those of the same owner merged first.
 
-    ``W`` are sums of similarities, ``D`` mean squared distances.
+    ``W`` are sums of similarities, ``D`` relative squared distances.
     """
     n, n_owners = len(W), len(np.unique(owner))
     W, D, masses = W.copy(), D.copy(), masses.copy()
     linkage, node, count = np.zeros((n - 1, 4)), np.arange(n), np.ones(n)
-    heights = np.array([_connected_heights(W, a) for a in range(n)])
+    increase = np.array([_cut_increase(W, a) for a in range(n)])
     is_group = np.ones(n, dtype=bool)
     is_allowed = np.triu(owner[:, np.newaxis] == owner, 1)
-    height = connected = 0.0
     for i in range(n - 1):
         if i == n - n_owners:
             is_allowed = np.triu(is_group[:, np.newaxis] & is_group, 1)
-        allowed = np.where(is_allowed, heights, np.inf)
-        a, b = np.unravel_index(np.argmin(allowed), allowed.shape)
-        if np.isfinite(allowed[a, b]):
-            height = connected = max(height, allowed[a, b])
-        else:
-            allowed = np.where(is_allowed, D, np.inf)
-            a, b = np.unravel_index(np.argmin(allowed), allowed.shape)
-            height = max(height, connected + np.log1p(allowed[a, b]))
+        cost = np.where(is_allowed & (W > 0), increase, np.inf)
+        if np.isinf(cost.min()):
+            cost = np.where(is_allowed, D, np.inf)
+        a, b = np.unravel_index(np.argmin(cost), cost.shape)
+        height = np.log1p(D[a, b]) - np.log(max(1.0 - increase[a, b], _MIN_LINK))
         count[a] += count[b]
         linkage[i] = *sorted([node[a], node[b]]), height, count[a]
         node[a], is_group[b] = n + i, False
@@ -373,18 +395,17 @@ def merge_leaves(W: Array, D: Array, masses: Array, owner: Labels) -> Array:
         D[a] = D[:, a] = (masses[a] * D[a] + masses[b] * D[b]) / (masses[a] + masses[b])
         masses[a] += masses[b]
         is_allowed[b] = is_allowed[:, b] = False
-        heights[a] = heights[:, a] = _connected_heights(W, a)
+        increase[a] = increase[:, a] = _cut_increase(W, a)
+    linkage[:, 2] = np.maximum.accumulate(linkage[:, 2])
     return linkage
 
 
-def _connected_heights(W: Array, a: int) -> Array:
-    """Return the height of a merge of group a with each (n,), inf if unconnected."""
+def _cut_increase(W: Array, a: int) -> Array:
+    """Return h of a merge of group a with each (n,), between 0 and 1."""
     inside, volume = W.diagonal(), np.maximum(W.sum(axis=1), np.finfo(float).tiny)
     increase = inside[a] / volume[a] + inside / volume
     increase -= (inside[a] + inside + 2.0 * W[a]) / (volume[a] + volume)
-    rest = 1.0 - np.clip(increase, 0.0, 1.0)
-    is_connected = (rest > _MIN_CONNECTION) & (W[a] > 0)
-    return np.where(is_connected, -np.log(np.maximum(rest, _MIN_CONNECTION)), np.inf)
+    return np.where(W[a] > 0, np.clip(increase, 0.0, 1.0), 1.0)
 
 
 def _assign_rows(
