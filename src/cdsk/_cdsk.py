@@ -818,6 +818,7 @@ class CDSK(
         feature_names: Iterable[str] | None = None,
         row_names: Iterable[object] | None = None,
         stability: "Stability | None" = None,
+        layers: bool = False,
     ) -> "Report":
         """Return a summary of the fit: results, selected options and warnings.
 
@@ -837,6 +838,8 @@ class CDSK(
             counts, or the row numbers, from 0.
         stability : Stability, default=None
             Result of ``cdsk.stability`` for this fit, which the report then shows.
+        layers : bool, default=False
+            Whether to show ``layers_``, which are computed if they have not been.
 
         Returns
         -------
@@ -851,6 +854,7 @@ class CDSK(
             feature_names=feature_names,
             row_names=row_names,
             stability=stability,
+            layers=layers,
         )
         return report
 

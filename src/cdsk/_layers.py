@@ -127,6 +127,12 @@ class Layers:
         return places
 
     @property
+    def cluster_nodes(self) -> NDArray[np.intp]:
+        """Node of each cluster of the fit (n_clusters,)."""
+        first = np.searchsorted(self.clusters, np.arange(self.n_clusters))
+        return self._nodes(self.n_clusters)[first]
+
+    @property
     def node_clusters(self) -> Labels:
         """Cluster of the fit that each node is a part of, -1 for more (n_nodes,)."""
         clusters = self.clusters.tolist()
@@ -190,6 +196,7 @@ class Layers:
             The entry ``layers`` of a report, documented in ``docs/report.md``.
         """
         n, persistence = self.n_leaves, self.persistence.tolist()
+        places = self.places.tolist()
         children = [None] * n + self.linkage[:, :2].astype(int).tolist()
         heights = [0.0] * n + self.linkage[:, 2].tolist()
         clusters = [None if y < 0 else y for y in self.node_clusters.tolist()]
@@ -203,6 +210,7 @@ class Layers:
                     "node": i,
                     "children": children[i],
                     "cluster": clusters[i],
+                    "place": places[i],
                     "size": float(size),
                     "height": heights[i],
                     "persistence": None if i == 2 * n - 2 else persistence[i],
@@ -224,8 +232,7 @@ class Layers:
         votes[:, :n] = shares
         for i, (left, right) in enumerate(children):
             votes[:, n + i] = votes[:, left] + votes[:, right]
-        first = np.searchsorted(self.clusters, np.arange(self.n_clusters))
-        node = self._nodes(self.n_clusters)[first][clusters]
+        node = self.cluster_nodes[clusters]
         for i in reversed(range(n_within)):
             points = np.flatnonzero(node == n + i)
             left, right = children[i]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MIN_WIDTH, _MAX_WIDTH = 0.6, 5.0
 # More leaves have no label.
 _MAX_LABELS = 60
-_LEAF = {"textcoords": "offset points", "va": "center", "fontsize": 6.5}
+_SMALL = {"textcoords": "offset points", "fontsize": 7, "color": DARK}
 
 
 def tree(model: Any, *, ax: "Axes | None" = None, title: str | None = None) -> "Axes":
@@ -70,8 +70,12 @@ def tree(model: Any, *, ax: "Axes | None" = None, title: str | None = None) -> "
     _label_layers(ax, layers, bottom, top)
     if n <= _MAX_LABELS:
         for leaf in range(n):
-            text, color = format_count(float(layers.sizes[leaf])), colors[leaf]
-            ax.annotate(text, (bottom, y[leaf]), (4, 0), color=color, **_LEAF)
+            text = format_count(float(layers.sizes[leaf]))
+            ax.annotate(text, (bottom, y[leaf]), (4, 0), va="center", **_SMALL)
+    # the nodes that are the clusters of the fit, by the middle of their line
+    for y_fit, node in enumerate(layers.cluster_nodes.tolist()):
+        x = (merged[node] + made[node]) / 2
+        ax.annotate(str(y_fit), (x, y[node]), (0, 2), ha="center", **_SMALL)
     ax.set(xlim=(top, bottom), ylim=(n - 0.4, -0.6), title=title, xlabel="height")
     ax.yaxis.set_visible(False)
     ax.spines[["top", "left", "right"]].set_visible(False)

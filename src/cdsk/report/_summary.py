@@ -44,6 +44,8 @@ def summarize_model(model):
         "outliers": _summarize_outliers(model),
         # measured by ``cdsk.stability``
         "stability": None,
+        # computed if they are asked for
+        "layers": None,
         "warnings": collect_warnings(model),
     }
 

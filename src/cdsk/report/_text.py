@@ -17,6 +17,7 @@ from cdsk.report._sentences import (
     describe_data,
     describe_eigenvalues,
     describe_kernel,
+    describe_layers,
     describe_margins,
     describe_n_clusters,
     describe_profile,
@@ -185,6 +186,10 @@ def select_least_stable(stability, max_clusters):
     return [clusters[y] for y in np.sort(order[:max_clusters])]
 
 
+def _format_layers(summary):
+    return [] if summary["layers"] is None else describe_layers(summary["layers"])
+
+
 def _format_outliers(summary):
     typicality = {row["row"]: row["typicality"] for row in summary["rows"]}
     points = ", ".join(
@@ -211,6 +216,7 @@ _SECTIONS = {
     "Clusters": _format_clusters,
     "Profiles": _format_profiles,
     "Stability": _format_stability,
+    "Layers": _format_layers,
     "Outliers": _format_outliers,
     "Warnings": _format_warnings,
 }
