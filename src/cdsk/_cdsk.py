@@ -36,7 +36,7 @@ from cdsk._columns import (
     warn_unknown,
 )
 from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
-from cdsk._layers import Layers, find_layers
+from cdsk._layers import LeafPredictor, Layers, find_layers
 from cdsk._missing import MissingCells
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel, Similarity
@@ -537,7 +537,7 @@ class CDSK(
         layer : int, default=None
             Number of clusters of one of ``layers_``; None means the fit. Coarser
             clusters are unions of those of the fit. In finer ones a point is in the
-            part of its cluster with most votes.
+            part of its cluster that its nearest training point there is in.
 
         Returns
         -------
@@ -567,19 +567,14 @@ class CDSK(
 
     def _layer_predictor(self, layer: int) -> Callable[[Labels, Any, int], Labels]:
         """Return the function (clusters, rows, n_threads) -> clusters of a layer."""
-        layers, predictor = self.layers_, self._predictor
-        groups = layers.groups(layer)
+        layers, groups = self.layers_, self.layers_.groups(layer)
         if layer <= layers.n_clusters:
-            coarse = groups[np.searchsorted(layers.clusters, np.unique(layers.clusters))]
+            coarse = groups[layers.first_leaves]
             return lambda clusters, part, n_threads: coarse[clusters]
-        leaves = layers.leaves[predictor.points.first_row]
-        members = (leaves[:, np.newaxis] == np.arange(layers.n_leaves)).astype(float)
-
-        def predict(clusters: Labels, part: Any, n_threads: int) -> Labels:
-            shares = predictor.votes.average(part, members, n_threads)
-            return groups[layers.descend(clusters, shares)]
-
-        return predict
+        points, index = self._predictor.points, self._predictor.index
+        X = None if index is None else index.X
+        predictor = LeafPredictor(layers, points, X, self._predictor.votes)
+        return lambda *arguments: groups[predictor.predict(*arguments)]
 
     def predict_proba(self, X: Data) -> Array:
         """Predict the probability of every cluster: normalized powers of the votes.

@@ -32,7 +32,7 @@ from scipy.spatial.distance import cdist
 
 from cdsk._eigensolvers import ROUGH
 from cdsk._neighbors import NeighborIndex
-from cdsk._operators.base import Array, Similarity
+from cdsk._operators.base import Array, Similarity, Votes
 from cdsk._preprocessing import Points
 from cdsk._settings import Settings
 from cdsk._spectral import assign_labels, relabel_by_appearance, spectral_step
@@ -127,10 +127,14 @@ class Layers:
         return places
 
     @property
+    def first_leaves(self) -> NDArray[np.intp]:
+        """First leaf of each cluster of the fit (n_clusters,)."""
+        return np.searchsorted(self.clusters, np.arange(self.n_clusters))
+
+    @property
     def cluster_nodes(self) -> NDArray[np.intp]:
         """Node of each cluster of the fit (n_clusters,)."""
-        first = np.searchsorted(self.clusters, np.arange(self.n_clusters))
-        return self._nodes(self.n_clusters)[first]
+        return self._nodes(self.n_clusters)[self.first_leaves]
 
     @property
     def node_clusters(self) -> Labels:
@@ -219,27 +223,6 @@ class Layers:
             ],
         }
 
-    def descend(self, clusters: Labels, shares: Array) -> Labels:
-        """Return the leaf of points in known clusters of the fit.
-
-        ``shares`` (n_points, n_leaves) are those of the leaves in the votes. From the
-        cluster down, a point is in the part with more votes: layers are nested for new
-        points, too.
-        """
-        n, n_within = self.n_leaves, self.n_leaves - self.n_clusters
-        children = self.linkage[:n_within, :2].astype(np.intp)
-        votes = np.zeros((len(clusters), n + n_within))
-        votes[:, :n] = shares
-        for i, (left, right) in enumerate(children):
-            votes[:, n + i] = votes[:, left] + votes[:, right]
-        node = self.cluster_nodes[clusters]
-        for i in reversed(range(n_within)):
-            points = np.flatnonzero(node == n + i)
-            left, right = children[i]
-            is_right = votes[points, right] > votes[points, left]
-            node[points] = np.where(is_right, right, left)
-        return node.astype(np.int64)
-
     def _nodes(self, n_clusters: int) -> NDArray[np.intp]:
         """Return the node of each leaf in a layer."""
         node = np.arange(self.n_leaves)
@@ -255,6 +238,37 @@ class Layers:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class LeafPredictor:
+    """Leaves of new points in known clusters, so that layers are nested for them, too.
+
+    That of the nearest point of the fit in the cluster; without coordinates, that of
+    most votes.
+    """
+
+    def __init__(self, layers: Layers, points: Points, X: Any, votes: Votes) -> None:
+        self.X, self.votes, self.clusters = X, votes, layers.clusters
+        self.leaves = layers.leaves[points.first_row]
+        owner = self.clusters[self.leaves]
+        self._members = [np.flatnonzero(owner == y) for y in range(layers.n_clusters)]
+        self._indices: dict[int, NeighborIndex] = {}
+
+    def predict(self, clusters: Labels, X: Any, n_threads: int) -> Labels:
+        """Return the leaf of each row of X (n_new,), given its cluster."""
+        if self.X is None:
+            members = self.leaves[:, np.newaxis] == np.arange(len(self.clusters))
+            shares = self.votes.average(X, members.astype(np.float64), n_threads)
+            is_part = self.clusters == clusters[:, np.newaxis]
+            return np.argmax(np.where(is_part, shares, -1.0), axis=1)
+        leaves = np.empty(len(clusters), dtype=np.int64)
+        for y in np.unique(clusters):
+            new, points = clusters == y, self._members[y]
+            if y not in self._indices:
+                self._indices[y] = NeighborIndex(self.X[points])
+            _, nearest = self._indices[y].kneighbors(X[new], 1, n_threads=n_threads)
+            leaves[new] = self.leaves[points[nearest[:, 0]]]
+        return leaves
 
 
 def find_layers(
