@@ -572,8 +572,10 @@ class CDSK(
             coarse = groups[layers.first_leaves]
             return lambda clusters, part, n_threads: coarse[clusters]
         points, index = self._predictor.points, self._predictor.index
+        # a model keeps its points, or the graph that was given instead
         X = None if index is None else index.X
-        predictor = LeafPredictor(layers, points, X, self._predictor.votes)
+        graph = None if index is not None else self._predictor.candidate.graph.neighbors
+        predictor = LeafPredictor(layers, points, X, graph)
         return lambda *arguments: groups[predictor.predict(*arguments)]
 
     def predict_proba(self, X: Data) -> Array:

@@ -10,7 +10,7 @@ A and all points, a merge of A and B increases the normalized cut per cluster by
 
     h = W(A, A) / v(A) + W(B, B) / v(B) - W(A u B, A u B) / v(A u B):
 
-0 if points of A are as similar to B as to A, 1 if no point of A is similar to one of B.
+1 if no point of A is similar to one of B, 0 if they are as similar as points of A are.
 The pair of smallest h is merged, first within the clusters of the fit, so that these
 are a layer, then between them. If no two groups are connected, those with the smallest
 mean squared distance D between their points are merged.
@@ -31,8 +31,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from cdsk._eigensolvers import ROUGH
-from cdsk._neighbors import NeighborIndex
-from cdsk._operators.base import Array, Similarity, Votes
+from cdsk._neighbors import NeighborIndex, PrecomputedNeighbors, entry_rows
+from cdsk._operators.base import Array, Similarity
 from cdsk._preprocessing import Points
 from cdsk._settings import Settings
 from cdsk._spectral import assign_labels, relabel_by_appearance, spectral_step
@@ -44,6 +44,8 @@ Labels = NDArray[np.int64]
 _MAX_LEAVES, _MAX_LEAVES_OF_MANY = 50, 200
 # Fewest points per leaf on average.
 _MIN_POINTS = 5
+# Squares below this fraction of the largest are rounding errors.
+_ROUNDING = 1e-12
 # Of 1 - h in the height: less is a few edges, whatever they weigh.
 _MIN_LINK = 1e-4
 # Most layers that are worth reading, and their least persistence, relative to the mean.
@@ -243,31 +245,39 @@ class Layers:
 class LeafPredictor:
     """Leaves of new points in known clusters, so that layers are nested for them, too.
 
-    That of the nearest point of the fit in the cluster; without coordinates, that of
-    most votes.
+    That of the nearest point of the fit in the cluster: among the points ``X``, or, if
+    these are not known, among the neighbors in a graph of distances.
     """
 
-    def __init__(self, layers: Layers, points: Points, X: Any, votes: Votes) -> None:
-        self.X, self.votes, self.clusters = X, votes, layers.clusters
+    def __init__(
+        self, layers: Layers, points: Points, X: Any, graph: PrecomputedNeighbors | None
+    ) -> None:
+        self.layers, self.X, self.graph = layers, X, graph
         self.leaves = layers.leaves[points.first_row]
-        owner = self.clusters[self.leaves]
-        self._members = [np.flatnonzero(owner == y) for y in range(layers.n_clusters)]
+        self.clusters = layers.clusters[self.leaves]
         self._indices: dict[int, NeighborIndex] = {}
 
     def predict(self, clusters: Labels, X: Any, n_threads: int) -> Labels:
         """Return the leaf of each row of X (n_new,), given its cluster."""
-        if self.X is None:
-            members = self.leaves[:, np.newaxis] == np.arange(len(self.clusters))
-            shares = self.votes.average(X, members.astype(np.float64), n_threads)
-            is_part = self.clusters == clusters[:, np.newaxis]
-            return np.argmax(np.where(is_part, shares, -1.0), axis=1)
+        if self.graph is not None:
+            return self._predict_by_graph(clusters, self.graph.kneighbors_graph(X))
         leaves = np.empty(len(clusters), dtype=np.int64)
         for y in np.unique(clusters):
-            new, points = clusters == y, self._members[y]
+            new, points = clusters == y, np.flatnonzero(self.clusters == y)
             if y not in self._indices:
                 self._indices[y] = NeighborIndex(self.X[points])
             _, nearest = self._indices[y].kneighbors(X[new], 1, n_threads=n_threads)
             leaves[new] = self.leaves[points[nearest[:, 0]]]
+        return leaves
+
+    def _predict_by_graph(self, clusters: Labels, graph: sparse.csr_array) -> Labels:
+        # points without neighbors in their cluster are in its first leaf
+        leaves = self.layers.first_leaves[clusters]
+        row, point = entry_rows(graph), graph.indices
+        own = np.flatnonzero(self.clusters[point] == clusters[row])
+        own = own[np.lexsort((graph.data[own], row[own]))]
+        rows, first = np.unique(row[own], return_index=True)
+        leaves[rows] = self.leaves[point[own[first]]]
         return leaves
 
 
@@ -383,9 +393,9 @@ def _relative_distances(X: Any, members: sparse.csr_array) -> Array:
     distances = cdist(means, means, "sqeuclidean")
     distances += variances[:, np.newaxis] + variances
     within = 2.0 * np.average(variances, weights=masses)
-    # leaves of equal points have no other unit
-    between = distances[~np.eye(n_leaves, dtype=bool)]
-    return np.asarray(distances / (within or between.min(initial=np.inf)))
+    if within <= _ROUNDING * distances.max():  # leaves of equal points
+        within = distances.mean()
+    return np.asarray(distances / (within or 1.0))
 
 
 def merge_leaves(W: Array, D: Array, masses: Array, owner: Labels) -> Array:
@@ -406,7 +416,7 @@ def merge_leaves(W: Array, D: Array, masses: Array, owner: Labels) -> Array:
         if np.isinf(cost.min()):
             cost = np.where(is_allowed, D, np.inf)
         a, b = np.unravel_index(np.argmin(cost), cost.shape)
-        height = np.log1p(D[a, b]) - np.log(max(1.0 - increase[a, b], _MIN_LINK))
+        height = np.log1p(D[a, b]) - np.log(np.clip(1 - increase[a, b], _MIN_LINK, 1))
         count[a] += count[b]
         linkage[i] = *sorted([node[a], node[b]]), height, count[a]
         node[a], is_group[b] = n + i, False
@@ -422,11 +432,11 @@ def merge_leaves(W: Array, D: Array, masses: Array, owner: Labels) -> Array:
 
 
 def _cut_increase(W: Array, a: int) -> Array:
-    """Return h of a merge of group a with each (n,), between 0 and 1."""
+    """Return h of a merge of group a with each (n,), 1 where W is 0."""
     inside, volume = W.diagonal(), np.maximum(W.sum(axis=1), np.finfo(float).tiny)
     increase = inside[a] / volume[a] + inside / volume
     increase -= (inside[a] + inside + 2.0 * W[a]) / (volume[a] + volume)
-    return np.where(W[a] > 0, np.clip(increase, 0.0, 1.0), 1.0)
+    return np.where(W[a] > 0, increase, 1.0)
 
 
 def _assign_rows(
