@@ -1,9 +1,11 @@
-"""Layers: nested partitions, their tree, their labels of new points, where they show."""
+"""Layers: nested partitions, their tree, their labels of new points, the report."""
 
 import copy
+import functools
 import json
 import pickle
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from cdsk import CDSK, BlockCDSK, Layers
 from cdsk._layers import merge_leaves
 
-X = make_blobs(200, 3, centers=6, random_state=0)[0]
+X = make_blobs(150, 3, centers=6, random_state=0)[0]
 POSITIVE = X - X.min()
 HOLED = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
 GRAPH = KNeighborsTransformer(mode="distance", n_neighbors=15).fit_transform(X)
@@ -47,17 +49,23 @@ def fit(data, n_clusters=4, **options):
         return CDSK(n_clusters, random_state=0, **options).fit(data)
 
 
+@functools.cache
+def fit_case(name):
+    data, options = CASES[name]
+    return fit(data, **options)
+
+
 def check_nested(labels):
     """Each partition is a union of the clusters of the next, which has one more."""
-    for coarse, fine in zip(labels, labels[1:], strict=False):
+    for coarse, fine in pairwise(labels):
         kept = coarse >= 0
         n_fine = len(np.unique(fine[kept]))
         pairs = set(zip(coarse[kept].tolist(), fine[kept].tolist(), strict=True))
         assert len(pairs) == n_fine == len(np.unique(coarse[kept])) + 1
 
 
-def nested_blobs(n_each=20, seed=0):
-    """Return three blobs of three blobs of three blobs, and the labels of each level."""
+def nested_blobs(n_each=12, seed=0):
+    """Return three blobs of three blobs of three, and the labels of each level."""
     angle = 2 * np.pi * np.arange(3) / 3
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     centers, labels = np.zeros((1, 2)), np.zeros((1, 0), dtype=int)
@@ -72,7 +80,7 @@ def nested_blobs(n_each=20, seed=0):
 
 @pytest.fixture(scope="module")
 def model():
-    return fit(X)
+    return fit_case("default")
 
 
 # ---------------------------------------------------------------- partitions and tree
@@ -80,8 +88,7 @@ def model():
 
 @pytest.mark.parametrize("case", CASES)
 def test_layers_are_nested_and_one_is_the_fit(case):
-    data, options = CASES[case]
-    model = fit(data, **options)
+    data, model = CASES[case][0], fit_case(case)
     layers = model.layers_
     assert layers.n_leaves >= layers.n_clusters == len(np.unique(model.clusters_))
     every = [layers.labels(k) for k in range(1, layers.n_leaves + 1)]
@@ -98,7 +105,7 @@ def test_layers_are_nested_and_one_is_the_fit(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_linkage_matrix_is_that_of_the_layers(case):
-    layers = fit(*CASES[case][:1], **CASES[case][1]).layers_
+    layers = fit_case(case).layers_
     assert is_valid_linkage(layers.linkage, throw=True)
     assert is_monotonic(layers.linkage)
     leaves = dendrogram(layers.linkage, no_plot=True)["leaves"]
@@ -109,7 +116,7 @@ def test_the_linkage_matrix_is_that_of_the_layers(case):
             assert adjusted_rand_score(cut, layers.groups(k)) == 1.0
 
 
-@pytest.mark.parametrize("n_clusters", [3, 9, 27, "auto"])
+@pytest.mark.parametrize("n_clusters", [3, 9, 27])
 def test_blobs_of_blobs_are_found(n_clusters):
     X, levels = nested_blobs()
     layers = fit(X, n_clusters).layers_
@@ -126,7 +133,7 @@ def test_the_order_of_rows_does_not_matter(model):
     np.testing.assert_array_equal(permuted.linkage, model.layers_.linkage)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 7.0, 1e30])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_the_unit_of_the_data_does_not_matter(scale):
     X, levels = nested_blobs()
     layers = fit(scale * X + scale, 9).layers_
@@ -138,7 +145,7 @@ def test_the_unit_of_the_data_does_not_matter(scale):
 
 def test_threads_and_seeds_do_not_matter(model):
     layers = model.layers_
-    for n_threads in (1, 2, 3):
+    for n_threads in (1, 3):
         again = fit(X, n_threads=n_threads).layers_
         np.testing.assert_array_equal(again.linkage, layers.linkage)
         np.testing.assert_array_equal(again.leaves, layers.leaves)
@@ -214,8 +221,8 @@ def test_persistence(model):
     assert finite[np.array(layers.levels) - 2].min() >= others.max()
 
 
-def test_sizes_and_places(model):
-    layers = fit(X, noise=0.05).layers_
+def test_sizes_and_places():
+    layers = fit_case("noise").layers_
     n, merges = layers.n_leaves, layers.linkage[:, :2].astype(int)
     counts = np.bincount(layers.labels(n)[~layers.is_noise], minlength=n)
     np.testing.assert_array_equal(layers.sizes[:n], counts)
@@ -263,7 +270,7 @@ def test_new_points_have_nested_labels(model):
     new = make_blobs(100, 3, centers=6, random_state=1)[0]
     n_leaves = model.layers_.n_leaves
     every = [model.predict(new, layer=k) for k in range(1, n_leaves + 1)]
-    for coarse, fine in zip(every, every[1:], strict=False):
+    for coarse, fine in pairwise(every):
         pairs = set(zip(coarse.tolist(), fine.tolist(), strict=True))
         assert len(pairs) == len(np.unique(fine))
     clusters = model.layers_.n_clusters
@@ -272,8 +279,7 @@ def test_new_points_have_nested_labels(model):
 
 @pytest.mark.parametrize("layer", [0, -1, 10_000, 2.0, "2", True])
 def test_a_layer_that_does_not_exist(model, layer):
-    n, expected = model.layers_.n_leaves, f"there is none of {layer!r}"
-    expected = f"The layers of this fit have 1 to {n} clusters; {expected}"
+    expected = f"integer of at least 1 and at most {model.layers_.n_leaves}; got "
     with pytest.raises(ValueError, match=expected):
         model.layers_.labels(layer)
     with pytest.raises(ValueError, match=expected):
@@ -354,14 +360,16 @@ def test_report(model, tmp_path):
     assert 'id="layer"' not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("n_clusters", [1, 4, 60])
-def test_plot(n_clusters):
+@pytest.mark.parametrize(
+    "case", ["one cluster", "default", "more clusters than leaves"]
+)
+def test_plot(case):
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
     from cdsk import plot
 
-    model, ax = fit(X, n_clusters), Figure().add_subplot()
+    model, ax = fit_case(case), Figure().add_subplot()
     assert plot.tree(model, ax=ax, title="tree") is ax
     joins, lives = (c.get_segments() for c in ax.collections)
     n, heights = model.layers_.n_leaves, model.layers_.linkage[:, 2]

@@ -6,10 +6,11 @@ usage: python -m benchmarks.studies.layers [--data DATA] [--cap 400] [--parity 0
 Dendrogram purity (Heller & Ghahramani, ICML 2005) is the mean, over all pairs of points
 of a class, of the share of that class in the smallest subtree that holds both: 1 if
 every class is a subtree. Layers are those of a fit with the number of classes and of
-one with ``n_clusters="auto"``; the other trees need no number. Known numbers: the share of the
-numbers of classes that are those of the three most persistent layers. One line per set,
-means of the sets of even and odd numbers at the end. Without --data: generated hierarchies of
-three levels, scored by the classes of each, fitted with the number of the second one.
+one with ``n_clusters="auto"``; the other trees need no number. Known numbers are the
+share of the numbers of classes that are those of the three most persistent layers. One
+line per set, means of the sets of even and odd numbers at the end. Without --data:
+generated hierarchies of three levels, scored by the classes of each, fitted with the
+number of the second one.
 
 Genie and HDBSCAN are compared if genieclust and hdbscan are installed.
 """

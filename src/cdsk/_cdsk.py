@@ -36,7 +36,7 @@ from cdsk._columns import (
     warn_unknown,
 )
 from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
-from cdsk._layers import LeafPredictor, Layers, find_layers
+from cdsk._layers import Layers, LeafPredictor, find_layers
 from cdsk._missing import MissingCells
 from cdsk._neighbors import canonical_csr
 from cdsk._operators.base import Array, Kernel, Similarity
@@ -574,7 +574,8 @@ class CDSK(
         points, index = self._predictor.points, self._predictor.index
         # a model keeps its points, or the graph that was given instead
         X = None if index is None else index.X
-        graph = None if index is not None else self._predictor.candidate.graph.neighbors
+        candidate: Any = self._predictor.candidate
+        graph = candidate.graph.neighbors if index is None else None
         predictor = LeafPredictor(layers, points, X, graph)
         return lambda *arguments: groups[predictor.predict(*arguments)]
 

@@ -22,7 +22,6 @@ same height. docs/notes/2026-11-19-layers.md compares alternatives.
 """
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from cdsk._preprocessing import Points
 from cdsk._settings import Settings
 from cdsk._spectral import assign_labels, relabel_by_appearance, spectral_step
 from cdsk._utils import check_memory, warn
+from cdsk._validation import check_integer
 
 Labels = NDArray[np.int64]
 
@@ -99,7 +99,7 @@ class Layers:
         made = np.concatenate([np.zeros(self.n_leaves), self.linkage[:, 2]])
         merged = np.full(len(made), np.inf)
         merged[self.linkage[:, :2].astype(np.intp)] = self.linkage[:, 2:3]
-        return merged - made
+        return np.asarray(merged - made)
 
     @property
     def layer_persistence(self) -> Array:
@@ -170,13 +170,9 @@ class Layers:
         groups : ndarray of shape (n_leaves,)
             Clusters are numbered by their first leaf.
         """
-        is_integer = isinstance(n_clusters, Integral) and not isinstance(n_clusters, bool)
-        if not is_integer or not 1 <= n_clusters <= self.n_leaves:
-            raise ValueError(
-                f"The layers of this fit have 1 to {self.n_leaves} clusters; there is "
-                f"none of {n_clusters!r}. Its number of clusters names a layer."
-            )
-        return relabel_by_appearance(self._nodes(int(n_clusters)))
+        name = "The number of clusters of a layer"
+        k = check_integer(n_clusters, name, 1, self.n_leaves)
+        return relabel_by_appearance(self._nodes(k))
 
     def labels(self, n_clusters: int) -> Labels:
         """Return the labels of a layer.
@@ -361,7 +357,8 @@ def find_leaves(
         if len(own):
             leaves[points] = own[cdist(Y[points], centers[own]).argmin(axis=1)]
     numbers = clusters * np.int64(n) + relabel_by_appearance(leaves)
-    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    leaves = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return leaves
 
 
 def sum_similarities(similarity: Similarity, leaves: Labels) -> Array:
@@ -431,7 +428,7 @@ def merge_leaves(W: Array, D: Array, masses: Array, owner: Labels) -> Array:
     return linkage
 
 
-def _cut_increase(W: Array, a: int) -> Array:
+def _cut_increase(W: Array, a: np.integer | int) -> Array:
     """Return h of a merge of group a with each (n,), 1 where W is 0."""
     inside, volume = W.diagonal(), np.maximum(W.sum(axis=1), np.finfo(float).tiny)
     increase = inside[a] / volume[a] + inside / volume

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MIN_WIDTH, _MAX_WIDTH = 0.6, 5.0
 # More leaves have no label.
 _MAX_LABELS = 60
-_SMALL = {"textcoords": "offset points", "fontsize": 7, "color": DARK}
+_SMALL: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "color": DARK}
 
 
 def tree(model: Any, *, ax: "Axes | None" = None, title: str | None = None) -> "Axes":
