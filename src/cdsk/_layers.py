@@ -357,8 +357,7 @@ def find_leaves(
         if len(own):
             leaves[points] = own[cdist(Y[points], centers[own]).argmin(axis=1)]
     numbers = clusters * np.int64(n) + relabel_by_appearance(leaves)
-    leaves = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return leaves
+    return np.asarray(np.unique(numbers, return_inverse=True)[1], dtype=np.int64)
 
 
 def sum_similarities(similarity: Similarity, leaves: Labels) -> Array:
