@@ -39,6 +39,7 @@ LAYERS = [
     "_columns",
     "_missing",
     "_preprocessing",
+    "_layers",
     "_null_data",
     "_initialization",
     "_candidates",
@@ -68,6 +69,7 @@ SATELLITES = {
 LAZY_IMPORTS = {
     ("_cdsk", "report"),
     ("_cdsk", "theory"),
+    ("_layers", "report"),
     ("_profiles", "report"),
     ("_rules", "report"),
     ("_stability", "report"),

@@ -1,5 +1,6 @@
 """Ctrl-C ends long calls at any moment and leaves nothing behind."""
 
+import copy
 import os
 import signal
 import subprocess
@@ -118,6 +119,7 @@ USES = {
     "predict": lambda X, model: model.predict(X),
     "predict_proba": lambda X, model: model.predict_proba(X),
     "transform": lambda X, model: model.transform(X),
+    "layers": lambda X, model: copy.copy(model).predict(X, layer=5),
     "report": lambda X, model: str(model.report(X)),
     "suggest_n_clusters": lambda X, model: cdsk.suggest_n_clusters(X, random_state=0),
     "select_lambda": lambda X, model: cdsk.select_lambda(

@@ -70,7 +70,10 @@ def fitted(name, weighted=False):
     with warnings.catch_warnings():
         # warnings about the kernels are tested elsewhere
         warnings.simplefilter("ignore")
-        return CDSK(**options).fit(data, sample_weight=weights)
+        model = CDSK(**options).fit(data, sample_weight=weights)
+    if name == "default":
+        assert model.layers_.n_clusters == 3  # computed, and saved with the model
+    return model
 
 
 @functools.cache

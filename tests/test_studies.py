@@ -485,3 +485,33 @@ def test_labels_of_constraints_are_drawn():
     assert len(must) + len(cannot) == 30
     assert (y[must[:, 0]] == y[must[:, 1]]).all()
     assert (y[cannot[:, 0]] != y[cannot[:, 1]]).all()
+
+
+def test_dendrogram_purity():
+    study = importlib.import_module("benchmarks.studies.layers")
+    rng = np.random.default_rng(0)
+    y, leaves = rng.integers(0, 3, 40), rng.permutation(np.arange(40) % 6)
+    merges = [(0, 1), (2, 3), (6, 4), (7, 8), (9, 5)]
+    rows = [set(np.flatnonzero(leaves == leaf)) for leaf in range(6)]
+    rows += [set() for _ in merges]
+    for i, (a, b) in enumerate(merges):
+        rows[6 + i] = rows[a] | rows[b]
+    shares = []
+    for i in range(40):
+        for j in range(i):
+            if y[i] == y[j]:
+                smallest = min((own for own in rows if {i, j} <= own), key=len)
+                shares.append(np.mean(y[list(smallest)] == y[i]))
+    purity = study.dendrogram_purity(merges, leaves, y)
+    np.testing.assert_allclose(purity, np.mean(shares))
+    # the same tree as a condensed one, whose points are children of their leaf
+    node = [
+        50 - i for i in range(11)
+    ]  # the last merge is 40, children have larger ones
+    parents = [node[leaf] for leaf in leaves]
+    children = list(range(40))
+    for i, pair in enumerate(merges):
+        parents += [node[6 + i]] * 2
+        children += [node[child] for child in pair]
+    tree = {"parent": np.array(parents), "child": np.array(children)}
+    np.testing.assert_allclose(study.condensed_purity(tree, y), purity)

@@ -7,6 +7,7 @@ from ._count_choice import CountChoice as CountChoice
 from ._initialization import SparseStart as SparseStart
 from ._initialization import sparse_start as sparse_start
 from ._lam_choice import LambdaChoice as LambdaChoice
+from ._layers import Layers as Layers
 from ._pairwise import gaussian_gram as gaussian_gram
 from ._pairwise import gaussian_rows as gaussian_rows
 from ._pairwise import similarity_matrix as similarity_matrix

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,9 +37,10 @@ from cdsk._columns import (
 )
 from cdsk._constraints import Constraints, cluster_names, read_constraints
 from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
+from cdsk._layers import Layers, LeafPredictor, find_layers
 from cdsk._missing import MissingCells
 from cdsk._neighbors import canonical_csr
-from cdsk._operators.base import Array, Kernel
+from cdsk._operators.base import Array, Kernel, Similarity
 from cdsk._operators.low_rank import Approximation
 from cdsk._profiles import LabeledTable, Profiles, compute_profiles
 from cdsk._result import FitResult
@@ -51,6 +52,7 @@ from cdsk._utils import (
     Progress,
     check_memory,
     explain_memory_error,
+    limit_blas_threads,
     one_thread_if_forked,
     rollback_on_error,
     warn,
@@ -310,6 +312,10 @@ class CDSK(
     typicality_ : ndarray of shape (n_samples,)
         Weighted kernel votes of the other points for any cluster, in units of their
         median: near 0 for outliers, whatever their margins.
+    layers_ : Layers
+        Nested partitions, from 2 clusters to about 50, of which one is that of the fit.
+        Computed on first access, which takes about as long as one of the kernels of the
+        fit, and kept. It does not depend on ``random_state``.
     choice_ : Choice
         The candidate partitions, their scores, and which was selected. If it is one by
         a spanning tree, embedding and votes are those of the kernel whose partition by
@@ -548,6 +554,8 @@ class CDSK(
         self.n_negative_ = kernel.n_negative
         self.n_clipped_ = embedding.n_clipped
         self._predictor = result.predictor
+        # of an earlier fit
+        self.__dict__.pop("layers_", None)
 
     def fit_predict(
         self,
@@ -603,7 +611,7 @@ class CDSK(
         )
         return fitted.embedding_
 
-    def predict(self, X: Data) -> Labels:
+    def predict(self, X: Data, *, layer: int | None = None) -> Labels:
         """Predict the cluster of new points: that of the largest weighted kernel vote.
 
         -1 for noise, if ``noise`` is set: by the thresholds of the fit, and by the
@@ -614,18 +622,26 @@ class CDSK(
         X : array-like of shape (n_new, n_features) or (n_new, n_samples)
             New points, or their kernel values to the training points if
             ``kernel="precomputed"``.
+        layer : int, default=None
+            Number of clusters of one of ``layers_``; None means the fit. Coarser
+            clusters are unions of those of the fit. In finer ones a point is in the
+            part of its cluster that its nearest training point there is in.
 
         Returns
         -------
         labels : ndarray of shape (n_new,)
         """
+        check_is_fitted(self, "labels_")
+        in_layer = None if layer is None else self._layer_predictor(layer)
         n_alone = 0
 
         def label(part: Any, n_threads: int) -> Labels:
             nonlocal n_alone
             votes = self._predictor.votes.log_votes(part, n_threads)
-            _, labels, alone = self._predictor.label(votes, part, n_threads)
+            clusters, labels, alone = self._predictor.label(votes, part, n_threads)
             n_alone += np.count_nonzero(alone & (labels >= 0))
+            if in_layer is not None:
+                labels = np.where(labels < 0, -1, in_layer(clusters, part, n_threads))
             return labels
 
         labels = self._map_rows(X, label, empty_label=-1)
@@ -637,6 +653,20 @@ class CDSK(
                 UserWarning,
             )
         return labels
+
+    def _layer_predictor(self, layer: int) -> Callable[[Labels, Any, int], Labels]:
+        """Return the function (clusters, rows, n_threads) -> clusters of a layer."""
+        layers, groups = self.layers_, self.layers_.groups(layer)
+        if layer <= layers.n_clusters:
+            coarse = groups[layers.first_leaves]
+            return lambda clusters, part, n_threads: coarse[clusters]
+        points, index = self._predictor.points, self._predictor.index
+        # a model keeps its points, or the graph that was given instead
+        X = None if index is None else index.X
+        candidate: Any = self._predictor.candidate
+        graph = candidate.graph.neighbors if index is None else None
+        predictor = LeafPredictor(layers, points, X, graph)
+        return lambda *arguments: groups[predictor.predict(*arguments)]
 
     def predict_proba(self, X: Data) -> Array:
         """Predict the probability of every cluster: normalized powers of the votes.
@@ -839,6 +869,35 @@ class CDSK(
         check_is_fitted(self, "labels_")
         return 1.0 / (1.0 + self.typicality_)
 
+    @cached_property
+    def layers_(self) -> Layers:
+        """Nested partitions, coarse to fine; computed when first asked for."""
+        check_is_fitted(self, "labels_")
+        predictor, settings = self._predictor, Settings(**self.params_)
+        candidate = predictor.candidate
+        if isinstance(candidate, OtherKernel) and candidate.values is None:
+            raise AttributeError(
+                "layers_ needs the kernel matrix, and a model does not keep a "
+                "precomputed one. Fit the points with a callable kernel, or distances "
+                "of neighbors with kernel='precomputed_neighbors'."
+            )
+        with (
+            explain_memory_error("computing the layers"),
+            one_thread_if_forked(),
+            limit_blas_threads(),
+            Progress(self.verbose, {"layers": 1.0}) as progress,
+        ):
+            progress.stage("layers")
+            return find_layers(
+                self._make_similarity(),
+                predictor.points,
+                None if predictor.index is None else predictor.index.X,
+                settings,
+                clusters=self.clusters_,
+                labels=self.labels_,
+                embedding=self.embedding_,
+            )
+
     def report(
         self,
         X: Any = None,
@@ -846,6 +905,7 @@ class CDSK(
         feature_names: Iterable[str] | None = None,
         row_names: Iterable[object] | None = None,
         stability: "Stability | None" = None,
+        layers: bool = False,
     ) -> "Report":
         """Return a summary of the fit: results, selected options and warnings.
 
@@ -865,6 +925,8 @@ class CDSK(
             counts, or the row numbers, from 0.
         stability : Stability, default=None
             Result of ``cdsk.stability`` for this fit, which the report then shows.
+        layers : bool, default=False
+            Whether to show ``layers_``, which are computed if they have not been.
 
         Returns
         -------
@@ -879,6 +941,7 @@ class CDSK(
             feature_names=feature_names,
             row_names=row_names,
             stability=stability,
+            layers=layers,
         )
         return report
 
@@ -1021,12 +1084,8 @@ class CDSK(
         -------
         operator : scipy.sparse.linalg.LinearOperator of shape (n_samples, n_samples)
         """
-        kernel = self._make_kernel(X)
-        points = self._predictor.points
-        weights = self.weights_[points.first_row]
-        if points.multiplicity is not None:
-            weights = weights / weights.sum()
-        similarity = kernel.similarity(weights, kernel.n * self.lam_)
+        similarity, points = self._make_similarity(X), self._predictor.points
+        kernel = similarity.kernel
 
         def product(columns: ArrayLike) -> Array:
             vectors = np.asarray(columns, dtype=float).reshape(kernel.n, -1).T
@@ -1035,6 +1094,14 @@ class CDSK(
 
         shape, E = (kernel.n, kernel.n), aslinearoperator(points.prolongation())
         return E @ LinearOperator(shape, product, matmat=product, dtype=float) @ E.T
+
+    def _make_similarity(self, X: Any = None) -> Similarity:
+        """Return the learned similarity of the points of the fit."""
+        kernel, points = self._make_kernel(X), self._predictor.points
+        weights = self.weights_[points.first_row]
+        if points.multiplicity is not None:
+            weights = weights / weights.sum()
+        return kernel.similarity(weights, kernel.n * self.lam_)
 
     def _make_kernel(self, X: Any = None) -> Kernel:
         """Return the selected kernel of the points of the fit."""

@@ -33,6 +33,7 @@ TRUSTED = (
     "cdsk._missing.MissingCells",
     "cdsk._cdsk.CDSK",
     "cdsk._sizes.SizeChange",
+    "cdsk._layers.Layers",
     "cdsk._result.Predictor",
     "cdsk._voting.NoiseRule",
     "cdsk._voting.LeaveOneOutVotes",

@@ -15,6 +15,7 @@ from cdsk.plot._profiles import profiles
 from cdsk.plot._scatter import scatter
 from cdsk.plot._similarity import similarity
 from cdsk.plot._stability import stability
+from cdsk.plot._tree import tree
 
 __all__ = [
     "choice",
@@ -27,4 +28,5 @@ __all__ = [
     "scatter",
     "similarity",
     "stability",
+    "tree",
 ]

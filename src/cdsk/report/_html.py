@@ -31,6 +31,7 @@ from cdsk.report._sentences import (
     describe_drift,
     describe_eigenvalues,
     describe_kernel,
+    describe_layers,
     describe_margins,
     describe_n_clusters,
     describe_sizes,
@@ -44,6 +45,7 @@ from cdsk.report._text import (
     select_least_stable,
     select_profiles,
 )
+from cdsk.report._tree import collect_tree, render_levels, render_tree
 
 # If there are more clusters, only the rows of those of lowest confidence are listed.
 MAX_CLUSTERS = 100
@@ -66,12 +68,16 @@ def render_page(summary, plotted, row_map, distributions):
     scripts = [_read_resource("page.js")]
     if row_map is not None:
         scripts.append(_read_resource("map.js"))
+    # it tells the map which layer is shown
+    if summary["layers"] is not None:
+        scripts.append(_read_resource("layers.js"))
     return Template(_read_resource("page.html")).substitute(
         style=_read_resource("page.css"),
         scripts="".join(f"<script>{script}</script>" for script in scripts),
         script_hashes=" ".join(map(_hash_script, scripts)),
         data=_render_data("data", _collect_data(summary, plotted))
-        + ("" if row_map is None else _render_data("map-data", row_map.encode())),
+        + ("" if row_map is None else _render_data("map-data", row_map.encode()))
+        + _render_layers_data(summary),
         title=escape(_format_title(summary)),
         subtitle=_render_subtitle(summary),
         tiles=_render_tiles(summary),
@@ -84,6 +90,7 @@ def render_page(summary, plotted, row_map, distributions):
         constraints=_render_constraints(summary),
         stability=_render_stability(summary),
         map="" if row_map is None else _render_map(summary, row_map),
+        layers=_render_layers(summary),
         confidence=_CONFIDENCE,
         shown_features=_describe_features(summary),
         typical=_render_typical_rows(summary),
@@ -305,6 +312,31 @@ def _render_map(summary, row_map):
         if n_drawn == n
         else f"{n_drawn} of {n} rows are on the map, a random sample.",
     )
+
+
+# --- layers ---------------------------------------------------------------------------
+
+
+def _render_layers(summary):
+    """Return the section on layers, nothing without them."""
+    layers = summary["layers"]
+    if layers is None:
+        return ""
+    tree, height = render_tree(layers)
+    return Template(_read_resource("layers.html")).substitute(
+        sentences=_render_paragraphs(describe_layers(layers)),
+        n_leaves=layers["n_leaves"],
+        n_clusters=layers["n_clusters"],
+        levels=render_levels(layers),
+        height=height,
+        tree=tree,
+    )
+
+
+def _render_layers_data(summary):
+    if summary["layers"] is None:
+        return ""
+    return _render_data("layers-data", collect_tree(summary["layers"]))
 
 
 # --- tables of rows -------------------------------------------------------------------

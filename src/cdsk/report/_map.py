@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdsk._cdsk import CDSK
 from cdsk._map import compute_map
@@ -33,11 +34,12 @@ _MISSING, _MAX_HUNDREDTHS = -101, 2**15 - 1
 class RowMap:
     """The map of a fitted model, computed when a page first shows it.
 
-    ``names`` are those of all rows, or None.
+    ``names`` and ``leaves`` are those of all rows, or None.
     """
 
     model: CDSK
     names: list[str | None] | None
+    leaves: NDArray[np.int64] | None = None
 
     @cached_property
     def rows(self):
@@ -70,6 +72,9 @@ class RowMap:
             "typicality": encode_hundredths(model.typicality_[rows]),
             "rows": encode_integers(rows) if is_sample else None,
             "names": None if self.names is None else [self.names[i] for i in rows],
+            "leaves": None
+            if self.leaves is None
+            else encode_integers(self.leaves[rows]),
             "centers": find_centers(self.positions, labels),
         }
 

@@ -102,6 +102,7 @@ def make_report(
     feature_names: Iterable[str] | None = None,
     row_names: Iterable[object] | None = None,
     stability: Stability | None = None,
+    layers: bool = False,
     overrides: dict[str, Any] | None = None,
 ) -> Report:
     """Return the ``Report`` of a fitted CDSK.
@@ -120,6 +121,9 @@ def make_report(
     summary = summarize_model(model) | (overrides or {})
     if stability is not None:
         summary["stability"] = _summarize_stability(stability, model)
+    leaves = None
+    if layers:
+        leaves, summary["layers"] = model.layers_.leaves, model.layers_.to_dict()
     rows = sample_rows(collect_rows(summary), n_rows)
     profiles, distributions = None, {}
     if table.X is not None:
@@ -135,7 +139,7 @@ def make_report(
     row_map = None
     if summary["data"]["input_type"] != "precomputed":
         # the copy keeps the attributes of this fit
-        row_map = RowMap(copy.copy(model), table.row_names)
+        row_map = RowMap(copy.copy(model), table.row_names, leaves)
     return Report(summary, plotted, row_map, distributions)
 
 

@@ -370,6 +370,22 @@ def _format_interval(values):
     return f"{values['low']:.2f} to {values['high']:.2f}"
 
 
+def describe_layers(layers: dict[str, Any]) -> list[str]:
+    """Return lines on the layers that are worth reading, by ``to_dict``."""
+    n_clusters, n_leaves = layers["n_clusters"], layers["n_leaves"]
+    persistence = layers["layer_persistence"]
+    levels = [f"{k} ({persistence[k - 2]:.2f})" for k in layers["levels"]]
+    text = (
+        f"Layers of 2 to {n_leaves} clusters, each a union of those of the next. The "
+        f"fit is that of {n_clusters}"
+    )
+    if 2 <= n_clusters < n_leaves:
+        text += f" (persistence {persistence[n_clusters - 2]:.2f})"
+    if not levels:
+        return [text]
+    return [text, f"Most persistent layers: {format_names(levels)}"]
+
+
 def describe_rules(rules: Rules) -> list[str]:
     """Return one line per rule of a ``Rules``, and one about the sample if there is."""
     sentences = []

@@ -45,6 +45,8 @@ def summarize_model(model):
         "constraints": _summarize_constraints(model),
         # measured by ``cdsk.stability``
         "stability": None,
+        # computed if they are asked for
+        "layers": None,
         "warnings": collect_warnings(model),
     }
 

@@ -19,6 +19,7 @@ from cdsk.report._sentences import (
     describe_drift,
     describe_eigenvalues,
     describe_kernel,
+    describe_layers,
     describe_margins,
     describe_n_clusters,
     describe_profile,
@@ -191,6 +192,10 @@ def select_least_stable(stability, max_clusters):
     return [clusters[y] for y in np.sort(order[:max_clusters])]
 
 
+def _format_layers(summary):
+    return [] if summary["layers"] is None else describe_layers(summary["layers"])
+
+
 def _format_outliers(summary):
     typicality = {row["row"]: row["typicality"] for row in summary["rows"]}
     points = ", ".join(
@@ -218,6 +223,7 @@ _SECTIONS = {
     "Known": describe_constraints,
     "Profiles": _format_profiles,
     "Stability": _format_stability,
+    "Layers": _format_layers,
     "Outliers": _format_outliers,
     "Warnings": _format_warnings,
 }

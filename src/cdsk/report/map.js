@@ -13,6 +13,7 @@
     return new ({ 1: Int8Array, 2: Int16Array, 4: Int32Array })[nBytes](bytes.buffer);
   };
   const x = decode(data.x), y = decode(data.y), codes = decode(data.clusters);
+  const leaves = data.leaves === null ? null : decode(data.leaves);
   const rows = data.rows === null ? null : decode(data.rows);
   const statistics = {
     margin: decode(data.margins),
@@ -76,10 +77,12 @@
 
   // --- colors: those of the page ------------------------------------------------------
 
-  let colorBy = "cluster", selected = null, colors = [], groups = null;
+  // layer: the cluster of each leaf; null for the fit
+  let colorBy = "cluster", selected = null, layer = null, colors = [], groups = null;
   const readColors = () => {
+    const names = layer === null ? ".clusters .swatch" : ".layer .swatch";
     const swatches = document.querySelectorAll(
-      colorBy === "cluster" ? ".clusters .swatch" : "#map-legend i");
+      colorBy === "cluster" ? names : "#map-legend i");
     const noise = getComputedStyle(document.documentElement).getPropertyValue("--noise");
     const found = [...swatches].map((swatch) => getComputedStyle(swatch).backgroundColor);
     // the last is drawn on top: the lowest level
@@ -94,7 +97,9 @@
     const last = colors.length - 1;
     groups = groupPoints(colors.length, (i) => {
       if (selected !== null && clusterOf(i) !== selected) return 0;
-      if (colorBy === "cluster") return codes[i] < 0 ? last : 1 + codes[i];
+      if (colorBy === "cluster") {
+        return codes[i] < 0 ? last : 1 + (layer === null ? codes[i] : layer[leaves[i]]);
+      }
       const hundredths = statistics[colorBy][i];
       return hundredths === MISSING ? last : last - 1 - levelOf(hundredths, last - 1);
     });
@@ -143,7 +148,8 @@
     context.lineJoin = "round";
     context.strokeStyle = paper;
     context.fillStyle = ink;
-    for (const [cluster, i] of data.centers) {
+    // the numbers are those of the fit
+    for (const [cluster, i] of layer === null ? data.centers : []) {
       if (selected !== null && cluster !== selected) continue;
       const [left, top] = toScreen(i);
       context.strokeText(cluster, left, top - 6);
@@ -351,6 +357,10 @@
     updateColors();
   });
 
+  document.addEventListener("selectlayer", (event) => {
+    layer = event.detail;
+    updateColors();
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", readColors);
   new ResizeObserver(requestDraw).observe(canvas);
   zoomBy(1);
