@@ -16,7 +16,7 @@ import reference
 from cdsk import CDSK
 from cdsk import _eigensolvers as eigen
 from cdsk import _spectral as embedding
-from cdsk._fit import alternate
+from cdsk._alternation import alternate
 from cdsk._operators.dense import DenseKernel
 from stages import make_context
 

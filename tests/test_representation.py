@@ -18,9 +18,9 @@ import reference
 from cdsk import (
     CDSK,
     BlockCDSK,
-    _fit,
     _preprocessing,
     _view_choice,
+    _view_fits,
     suggest_n_clusters,
 )
 from cdsk._preprocessing import Points, Representation
@@ -694,7 +694,7 @@ def overlapping(n=200):
 def test_a_layout_must_have_more_support_than_the_view(
     few_points_for_a_layout, monkeypatch, ratio, taken
 ):
-    select, votes = _fit.select_partition, []
+    select, votes = _view_fits.select_partition, []
 
     def scale(names, partitions, *args, **options):
         """The choice with the support .5 in the view, .5 ratio in the two layouts."""
@@ -704,7 +704,8 @@ def test_a_layout_must_have_more_support_than_the_view(
         factor = support / choice.support
         return dataclasses.replace(choice, scores=factor * choice.scores)
 
-    monkeypatch.setattr(_fit, "select_partition", scale)
+    for module in (_candidate_fits, _view_fits):
+        monkeypatch.setattr(module, "select_partition", scale)
     X = overlapping()
     model = CDSK(4, random_state=0).fit(X)
     (ours, near), (first, _), (second, _), (both, same) = votes
@@ -726,7 +727,7 @@ def test_partitions_of_two_layouts_vote_for_the_same_rows(
 
     Rows in another order would leave half of the votes, those of the same layout.
     """
-    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
+    monkeypatch.setattr(_view_fits, "MIN_LAYOUT_GAIN", 0.0)
     X, y = separated()
     model = CDSK(4, random_state=0).fit(X)
     view = model.representation_
@@ -749,10 +750,10 @@ def test_no_layout_where_the_view_cannot_be_beaten(few_points_for_a_layout):
 def test_many_points_are_compared_by_a_sample(
     few_points_for_a_layout, monkeypatch, is_weighted
 ):
-    monkeypatch.setattr(_fit, "_SAMPLE", 50)
-    monkeypatch.setattr(_fit, "_SAMPLE_PER_CLUSTER", 10)
-    monkeypatch.setattr(_fit, "LARGE_SAMPLE", 120)
-    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
+    monkeypatch.setattr(_view_fits, "_SAMPLE", 50)
+    monkeypatch.setattr(_view_fits, "_SAMPLE_PER_CLUSTER", 10)
+    monkeypatch.setattr(_view_fits, "LARGE_SAMPLE", 120)
+    monkeypatch.setattr(_view_fits, "MIN_LAYOUT_GAIN", 0.0)
     X, y = separated()
     weights = np.arange(240) % 3 if is_weighted else None
     init = np.ones(240) if weights is None else (weights > 0).astype(float)
@@ -769,7 +770,7 @@ def test_many_points_are_compared_by_a_sample(
 def test_layouts_are_compared_for_default_kernels_of_dense_points(
     few_points_for_a_layout, monkeypatch
 ):
-    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
+    monkeypatch.setattr(_view_fits, "MIN_LAYOUT_GAIN", 0.0)
     X, _ = separated()
     others = (
         {"representation": "raw"},
@@ -804,7 +805,7 @@ def test_clusters_of_many_features_are_counted_in_a_layout(few_points_for_a_layo
 
 
 def test_outliers_have_no_layout(few_points_for_a_layout, monkeypatch):
-    monkeypatch.setattr(_fit, "MIN_LAYOUT_GAIN", 0.0)
+    monkeypatch.setattr(_view_fits, "MIN_LAYOUT_GAIN", 0.0)
     X, _ = separated()
     assert CDSK(4, random_state=0).fit(X).representation_.name == "layout"
     assert CDSK(4, noise=0.01, random_state=0).fit(X).representation_.name != "layout"

@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsTransformer
 
-from cdsk import CDSK, _fit
+from cdsk import CDSK, _candidate_fits, _view_fits
 from cdsk._candidates import N_NEIGHBORS
 from cdsk._neighbors import Neighbors
 from cdsk._spanning_tree import tree_partitions
@@ -18,8 +18,8 @@ from cdsk._spanning_tree import tree_partitions
 
 @pytest.fixture(autouse=True)
 def few_points_for_a_sample(monkeypatch):
-    monkeypatch.setattr(_fit, "_SAMPLE", 100)
-    monkeypatch.setattr(_fit, "_SAMPLE_PER_CLUSTER", 10)
+    monkeypatch.setattr(_view_fits, "_SAMPLE", 100)
+    monkeypatch.setattr(_view_fits, "_SAMPLE_PER_CLUSTER", 10)
 
 
 def separated(n=240):
@@ -28,13 +28,13 @@ def separated(n=240):
 
 def elect(monkeypatch, name):
     """Let the candidate of this name win."""
-    select = _fit.select_partition
+    select = _candidate_fits.select_partition
 
     def select_name(names, *args, **options):
         choice = select(names, *args, **options)
         return dataclasses.replace(choice, chosen=choice.names.index(name))
 
-    monkeypatch.setattr(_fit, "select_partition", select_name)
+    monkeypatch.setattr(_candidate_fits, "select_partition", select_name)
 
 
 def test_kernel_is_selected_on_a_sample():
@@ -86,14 +86,14 @@ def test_partition_by_a_spanning_tree_is_that_of_all_points(monkeypatch, name):
 
 def test_agreement_compares_the_same_points(monkeypatch):
     """Labels of the sample are in another order than those of all points."""
-    partitions, fit = [], _fit._fit_like_sample
+    partitions, fit = [], _view_fits._fit_like_sample
 
     def record(sampled, rows, problem, context):
         labels = sampled.partitions[sampled.choice.chosen]
         partitions.append((problem.points.first_row[rows], labels, sampled))
         return fit(sampled, rows, problem, context)
 
-    monkeypatch.setattr(_fit, "_fit_like_sample", record)
+    monkeypatch.setattr(_view_fits, "_fit_like_sample", record)
     X = np.random.default_rng(0).normal(size=(240, 2))
     model = CDSK(4, random_state=0).fit(X)
     rows, labels, sampled = partitions[0]
@@ -143,9 +143,9 @@ def test_single_kernels_and_given_graphs_need_all_points(options):
 
 
 def test_report_tells_a_sample_that_misled(monkeypatch):
-    compare = _fit.adjusted_rand_indexes
+    compare = _view_fits.adjusted_rand_indexes
     monkeypatch.setattr(
-        _fit, "adjusted_rand_indexes", lambda *args: compare(*args) * 0.1
+        _view_fits, "adjusted_rand_indexes", lambda *args: compare(*args) * 0.1
     )
     X, _ = separated()
     text = " ".join(str(CDSK(4, random_state=0).fit(X).report()).split())

@@ -24,9 +24,11 @@ import numpy as np
 
 from benchmarks.studies.sets import load, scores
 from cdsk import CDSK
+from cdsk._candidate_fits import refine
 from cdsk._cdsk import validate_fit
 from cdsk._constraints import read_constraints
-from cdsk._fit import finish, fit_all_views, guide, preprocess, refine, resolve_lam
+from cdsk._fit import finish, preprocess, resolve_lam
+from cdsk._view_fits import fit_all_views, guide
 
 MAX_CLASSES = 40
 LABELS = {

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.studies import sets
 from cdsk import CDSK
 from cdsk import _neighbors as _neighbors
+from cdsk._alternation import alternate
 from cdsk._cdsk import make_context
-from cdsk._fit import alternate
 from cdsk._initialization import first_weights
 from cdsk._neighbors import Neighbors
 from cdsk._operators.sparse import NeighborGraph

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.studies import sets
-from cdsk import CDSK, _fit
+from cdsk import CDSK, _view_fits
 
 
 def mixture(seed):
@@ -46,7 +46,7 @@ def problems(options):
 
 def fit(X, n_clusters, gain):
     """Fit X, where a layout replaces the view from a ratio of supports on."""
-    with mock.patch.object(_fit, "MIN_LAYOUT_GAIN", gain):
+    with mock.patch.object(_view_fits, "MIN_LAYOUT_GAIN", gain):
         return CDSK(n_clusters, random_state=0, n_threads=1).fit(X)
 
 
@@ -61,11 +61,13 @@ def main(arguments=None):
     for name, X, y, counted in problems(parser.parse_args(arguments)):
         n_clusters = len(np.unique(y[counted]))
         # a gain of 0 makes and takes layouts wherever they are considered
-        models = [fit(X, n_clusters, gain) for gain in (0.0, _fit.MIN_LAYOUT_GAIN)]
+        models = [
+            fit(X, n_clusters, gain) for gain in (0.0, _view_fits.MIN_LAYOUT_GAIN)
+        ]
         support = list(models[0].representation_.support.values())
         if len(support) < 2:
             continue
-        with mock.patch.object(_fit, "_may_have_layout", return_value=False):
+        with mock.patch.object(_view_fits, "_may_have_layout", return_value=False):
             models.insert(0, fit(X, n_clusters, 0.0))
         found = [sets.scores(y, model.labels_, counted) for model in models]
         gains.append(np.subtract(found[2], found[0]))

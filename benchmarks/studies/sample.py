@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.studies import sets
-from cdsk import CDSK, _fit
+from cdsk import CDSK, _view_fits
 
 
 def generated(n):
@@ -64,7 +64,7 @@ def main(arguments=None):
         line, labels = f"{name:16s} {len(X):6d}", None
         for size in [len(X), *options.sizes]:
             begun = time.perf_counter()
-            with mock.patch.object(_fit, "_SAMPLE", size):
+            with mock.patch.object(_view_fits, "_SAMPLE", size):
                 model = CDSK(len(np.unique(y[counted])), random_state=0).fit(X)
             seconds = time.perf_counter() - begun
             nmi, ari = sets.scores(y, model.labels_, counted)

@@ -27,9 +27,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
+from cdsk._alternation import alternate
 from cdsk._cdsk import CDSK, make_context
 from cdsk._eigensolvers import ROUGH
-from cdsk._fit import alternate
 from cdsk._initialization import first_weights
 from cdsk._neighbors import Neighbors
 from cdsk._operators.sparse import NeighborGraph

@@ -14,12 +14,13 @@ docs/notes/2026-11-18-voters.md discusses them.
 import argparse
 import warnings
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 
 from benchmarks.studies import sets
 from benchmarks.studies.defaults import noisy
-from cdsk import CDSK, _fit
+from cdsk import CDSK, _candidate_fits
 from cdsk._candidates import make_candidates
 from cdsk._pairwise import estimate_bandwidth
 from cdsk._partition_choice import select_partition
@@ -81,12 +82,14 @@ def record(X, n_clusters, add=add_wide, **parameters):
         seen.update(names=names, partitions=partitions, args=args, options=options)
         return select_partition(names, partitions, *args, **options)
 
-    _fit.select_partition, _fit.make_candidates = select, add
-    try:
+    # all candidates vote
+    replaced = {
+        "select_partition": select,
+        "make_candidates": add,
+        "_is_decided": lambda *_: False,
+    }
+    with mock.patch.multiple(_candidate_fits, **replaced):
         model = CDSK(n_clusters, random_state=0, n_threads=1, **parameters).fit(X)
-    finally:
-        _fit.select_partition = select_partition
-        _fit.make_candidates = make_candidates
     return seen, model._predictor.points.inverse
 
 

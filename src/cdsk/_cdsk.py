@@ -25,6 +25,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cdsk._candidate_fits import refine
 from cdsk._candidates import OtherKernel, sample_rows
 from cdsk._coding import has_missing
 from cdsk._columns import (
@@ -36,7 +37,7 @@ from cdsk._columns import (
     warn_unknown,
 )
 from cdsk._constraints import Constraints, cluster_names, read_constraints
-from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
+from cdsk._fit import finish, preprocess, resolve_lam
 from cdsk._layers import Layers, LeafPredictor, find_layers
 from cdsk._missing import MissingCells
 from cdsk._neighbors import canonical_csr
@@ -73,6 +74,7 @@ from cdsk._validation import (
     sparse_error,
     supports_row_slicing,
 )
+from cdsk._view_fits import fit_views
 
 if TYPE_CHECKING:  # satellites, imported by the methods that need them
     from cdsk._stability import Stability
@@ -625,7 +627,8 @@ class CDSK(
         layer : int, default=None
             Number of clusters of one of ``layers_``; None means the fit. Coarser
             clusters are unions of those of the fit. In finer ones a point is in the
-            part of its cluster that its nearest training point there is in.
+            part of its cluster that its nearest training point there is in. Labels
+            are numbers, also if clusters of the fit have names.
 
         Returns
         -------
@@ -645,7 +648,8 @@ class CDSK(
             return labels
 
         labels = self._map_rows(X, label, empty_label=-1)
-        labels = self._name_clusters(labels)
+        if layer is None:
+            labels = self._name_clusters(labels)
         if n_alone:
             warn(
                 f"{n_alone} of {len(labels)} points have no similarity to any training "
@@ -894,7 +898,7 @@ class CDSK(
                 None if predictor.index is None else predictor.index.X,
                 settings,
                 clusters=self.clusters_,
-                labels=self.labels_,
+                labels=self.label_numbers_,
                 embedding=self.embedding_,
             )
 

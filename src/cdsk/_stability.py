@@ -23,8 +23,9 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils.validation import check_is_fitted
 
+from cdsk._candidate_fits import refine
 from cdsk._cdsk import CDSK
-from cdsk._fit import finish, fit_views, preprocess, refine, resolve_lam
+from cdsk._fit import finish, preprocess, resolve_lam
 from cdsk._null_data import KINDS, NullData
 from cdsk._operators.base import Array
 from cdsk._partition_choice import adjusted_rand_indexes
@@ -44,6 +45,7 @@ from cdsk._validation import (
     iter_row_chunks,
     normalize_rows,
 )
+from cdsk._view_fits import fit_views
 
 Labels = NDArray[np.int64]
 

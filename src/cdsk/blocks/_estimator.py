@@ -16,10 +16,11 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cdsk._candidate_fits import alternate_candidates, refine, select
 from cdsk._cdsk import CDSK, make_context, make_fitted
 from cdsk._columns import Columns, check_coding
 from cdsk._constraints import refuse_labels
-from cdsk._fit import alternate_candidates, finish, refine, select
+from cdsk._fit import finish
 from cdsk._partition_choice import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
 from cdsk._result import Problem
