@@ -18,6 +18,7 @@ import reference
 from cdsk import (
     CDSK,
     BlockCDSK,
+    _candidate_fits,
     _preprocessing,
     _view_choice,
     _view_fits,

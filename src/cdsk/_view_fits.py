@@ -195,8 +195,8 @@ def _can_be_beaten(in_view: ViewFit) -> bool:
     return in_view.choice.support * MIN_LAYOUT_GAIN < 1.0
 
 
-# Parts of the progress of a comparison: the view, each layout, and its fit. The last one
-# is that of a layout of more points.
+# Parts of the progress of a comparison: the view, each layout and its fit, and a layout
+# of more points.
 _VIEW_SPAN, _LAYOUT_SPAN = (0.0, 0.3), (0.9, 1.0)
 _LAYOUT_SPANS = ((0.3, 0.4), (0.4, 0.6)), ((0.6, 0.7), (0.7, 0.9))
 
