@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The estimator ``CDSK`` (tests/test_estimator.py).
 
-``fit`` calls the stages of ``_fit.py`` in their order and copies the result to the
+``fit`` calls the stages (``_fit.py``) in their order and copies the result to the
 attributes; the other methods ask the predictor of the fit.
 """
 
