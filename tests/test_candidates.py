@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 
 import cdsk
 import reference
-from cdsk import CDSK
+from cdsk import CDSK, _candidate_fits
 from cdsk._candidates import (
     FACTORS,
     N_NEIGHBORS,
@@ -192,17 +192,38 @@ def test_far_points_are_given_to_the_nearest_cluster():
         assert np.isfinite(model.score_samples(new)).all()
 
 
-def test_estimator_tells_the_candidates(rng):
+@pytest.mark.parametrize("spread, n_fitted", [(0.3, 2), (2.0, 7)])
+def test_estimator_tells_the_candidates(spread, n_fitted):
+    X = make_blobs(120, centers=3, cluster_std=spread, random_state=0)[0]
+    choice = CDSK(3, random_state=0).fit(X).choice_
+    # kernels that cannot change the winner are left out
+    names = [c.name for c in rbf(X, "auto")][:n_fitted]
+    trees = tree_partitions(Neighbors(X, 20, robust=True), 3)
+    initial = (f"{name}, initial" for name in names)
+    assert choice.names == (*names, *initial, *trees)
+
+
+def test_kernels_left_out_would_not_win(monkeypatch):
+    X = make_blobs(120, centers=3, cluster_std=0.3, random_state=0)[0]
+    few = CDSK(3, random_state=0).fit(X)
+    monkeypatch.setattr(_candidate_fits, "_is_decided", lambda *_: False)
+    every = CDSK(3, random_state=0).fit(X)
+    assert len(few.choice_.names) < len(every.choice_.names)
+    np.testing.assert_array_equal(few.labels_, every.labels_)
+    np.testing.assert_array_equal(few.margins_, every.margins_)
+
+
+def test_unequal_clusters_need_more_votes():
+    """A vote has the weight of its balance, which may be larger for other partitions."""
+    X = make_blobs([110, 5, 5], cluster_std=0.3, random_state=0)[0]
+    assert len(CDSK(3, random_state=0).fit(X).choice_.names) > 14
+
+
+def test_winner_of_equal_partitions_is_the_widest_kernel():
     X = make_blobs(120, centers=3, cluster_std=0.3, random_state=0)[0]
     model = CDSK(3, random_state=0).fit(X)
     choice = model.choice_
-    names = [c.name for c in rbf(X, "auto")]
     neighbors = Neighbors(X, 20, robust=True)
-    assert choice.names == (
-        *names,
-        *(f"{name}, initial" for name in names),
-        *tree_partitions(neighbors, 3),
-    )
     # all agree, and the first is taken
     assert choice.chosen == np.argmax(choice.scores) == 0
     np.testing.assert_array_equal(

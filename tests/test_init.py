@@ -11,10 +11,10 @@ import cdsk
 
 HEAVY = {"numpy", "scipy", "sklearn", "threadpoolctl", "matplotlib", "pandas"}
 NAMES = """
-    BlockCDSK CDSK CountChoice LambdaChoice Profiles QPResult Report Rules SparseStart
-    Stability __version__ baselines gaussian_gram gaussian_rows get_include plot
-    select_lambda similarity_matrix solve_qp sparse_start stability suggest_n_clusters
-    theory
+    BlockCDSK CDSK ConstraintCheck CountChoice LambdaChoice Layers Profiles QPResult
+    Report Rules SparseStart Stability __version__ baselines gaussian_gram gaussian_rows
+    get_include plot select_lambda similarity_matrix solve_qp sparse_start stability
+    suggest_n_clusters theory
 """.split()
 
 

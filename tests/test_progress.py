@@ -134,7 +134,7 @@ def test_a_fit_goes_through_its_stages(capsys, monkeypatch, installed):
     assert out == ""
     assert ("|" in err) == installed  # a bar
     stages = ["representation", "neighbors"]
-    stages += [f"kernel {i} of 7" for i in range(1, 8)]
+    stages += [f"kernel {i} of 7" for i in (1, 2)]  # the others cannot win
     places = [err.index(stage) for stage in [*stages, "the winner", "done in"]]
     assert places == sorted(places)
     assert "round" not in err

@@ -751,7 +751,8 @@ def test_no_layout_where_the_view_cannot_be_beaten(few_points_for_a_layout):
 def test_many_points_are_compared_by_a_sample(
     few_points_for_a_layout, monkeypatch, is_weighted
 ):
-    monkeypatch.setattr(_view_fits, "_SAMPLE", 50)
+    monkeypatch.setattr(_view_choice, "_MIN_LAYOUT_POINTS", 80)
+    monkeypatch.setattr(_view_fits, "_SAMPLE", 80)
     monkeypatch.setattr(_view_fits, "_SAMPLE_PER_CLUSTER", 10)
     monkeypatch.setattr(_view_fits, "LARGE_SAMPLE", 120)
     monkeypatch.setattr(_view_fits, "MIN_LAYOUT_GAIN", 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stages of a fit, in the order in which ``CDSK.fit`` calls them.
+"""The stages of a fit, in the order of ``CDSK.fit`` (tests/test_estimator.py).
 
 preprocess    rows -> distinct points, representation, number of clusters
 resolve_lam   lam, or its selection on samples
@@ -303,10 +303,7 @@ def finish(
         result = _label_zero_weight_rows(result, X, log_unit, context.n_threads)
     if context.settings.noise and context.settings.kernel not in PRECOMPUTED_KERNELS:
         result.labels[check_rows(X, context.settings.noise)] = -1
-    if context.constraints is not None:
-        check = cast(ConstraintCheck, fitted.constraints)
-        result = _keep_constraints(result, check, context.constraints)
-    return result
+    return _keep_constraints(result, fitted.constraints, context.constraints)
 
 
 def _fit_noise(
@@ -362,9 +359,11 @@ def _leave_out(
 
 
 def _keep_constraints(
-    result: FitResult, check: ConstraintCheck, constraints: Constraints
+    result: FitResult, check: ConstraintCheck | None, constraints: Constraints | None
 ) -> FitResult:
     """Return the result in which rows of weight 0 and noise are as they are known."""
+    if check is None or constraints is None:
+        return result
     result.clusters[constraints.rows] = constraints.codes
     known = constraints.all_rows
     result.labels[known] = result.clusters[known]

@@ -23,6 +23,7 @@ problem is solved again.
 """
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,7 +126,7 @@ def find_bounds(
 def _as_size(bound: float | None, total: float, default: float) -> float:
     if bound is None:
         return default
-    return float(bound * total if bound < 1 else bound)
+    return float(bound * total if bound < 1 else min(bound, sys.float_info.max))
 
 
 def _multiply(n_clusters: int, size: float, bound: Any) -> str:
