@@ -214,7 +214,7 @@ def test_kernels_left_out_would_not_win(monkeypatch):
 
 
 def test_unequal_clusters_need_more_votes():
-    """A vote has the weight of its balance, which may be larger for other partitions."""
+    """A vote has the weight of its balance: those of others may be larger."""
     X = make_blobs([110, 5, 5], cluster_std=0.3, random_state=0)[0]
     assert len(CDSK(3, random_state=0).fit(X).choice_.names) > 14
 
