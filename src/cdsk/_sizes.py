@@ -125,7 +125,8 @@ def find_bounds(
 def _as_size(bound: float | None, total: float, default: float) -> float:
     if bound is None:
         return default
-    return float(bound * total if bound < 1 else bound)
+    # more than that many rows are none
+    return float(bound * total if bound < 1 else min(bound, 2**53))
 
 
 def _multiply(n_clusters: int, size: float, bound: Any) -> str:
