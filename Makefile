@@ -9,8 +9,8 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-random test-checks test-oldest coverage sanitize lint \
-    bench bench-large bench-dask bench-paper asv bench-check docs wheels clean
+.PHONY: demo test test-slow test-random test-checks test-oldest coverage build-sanitized \
+    sanitize fuzz fuzz-sanitize lint bench bench-large bench-dask bench-paper asv bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -55,13 +55,26 @@ WHOLE_TESTS := $(addprefix tests/test_,$(addsuffix .py,blocks_estimator blocks_g
 SANITIZE_OPTIONS := -Csetup-args=-Db_sanitize=address,undefined \
     -Csetup-args=-Db_lundef=false -Csetup-args=-Dbuildtype=debugoptimized
 
-sanitize:
+SANITIZED := ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+    LD_PRELOAD="$$($(or $(CC),cc) -print-file-name=libasan.so) \
+    $$($(or $(CC),cc) -print-file-name=libubsan.so)" .venv-sanitize/bin/python
+
+build-sanitized:
 	$(MAKE) .venv-sanitize/tools VENV=.venv-sanitize \
 	    BUILD_OPTIONS="$(SANITIZE_OPTIONS)"
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	    LD_PRELOAD="$$($(or $(CC),cc) -print-file-name=libasan.so) \
-	    $$($(or $(CC),cc) -print-file-name=libubsan.so)" \
-	    .venv-sanitize/bin/python -m pytest -q -p no:cacheprovider $(CORE_TESTS)
+
+sanitize: build-sanitized
+	$(SANITIZED) -m pytest -q -p no:cacheprovider $(CORE_TESTS)
+
+# Without SEED, a random one. The report says how to repeat a failure.
+SECONDS := 60
+FUZZ := -m benchmarks.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+fuzz: $(VENV)/tools  ## fit random data with random settings for SECONDS=60
+	$(BIN)/python $(FUZZ)
+
+fuzz-sanitize: build-sanitized
+	$(SANITIZED) $(FUZZ) --limit 200
 
 lint: $(VENV)/tools
 	$(BIN)/ruff check .

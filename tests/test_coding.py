@@ -144,3 +144,31 @@ def test_the_rarest_of_many_categories_count_as_missing(name, monkeypatch):
 def test_a_category_that_a_sample_lacks_counts_as_missing():
     coding = Coding.fit(np.array([[0.0], [2.0], [2.0]]), "indicators", (3,))
     assert (coding.transform(np.array([[1.0], [np.nan]])) == 0).all()
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e140])
+@pytest.mark.parametrize("name", [*CODINGS, "fill"])
+def test_coordinates_do_not_depend_on_the_unit(name, scale, rng):
+    # a square of a tiny number is 0, and a scale of 0 made coordinates infinite
+    X = rng.integers(-50, 50, size=(30, 2)) * scale
+    X[3, 0] = np.nan
+    coding = Coding.fit(X, name, [None, None])
+    expected = (X - np.nanmean(X / scale, axis=0) * scale) / coding.scale
+    assert np.isfinite(coding.transform(X)).all()
+    assert (coding.scale[np.isfinite(coding.scale)] > 0).all()
+    if scale > 1e-300:
+        np.testing.assert_allclose(np.nanstd(expected, axis=0), 1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_numbers_without_a_distance_are_refused(scale, rng):
+    X = rng.normal(size=(40, 4)) * scale
+    X[rng.random(X.shape) < 0.1] = np.nan
+    with pytest.raises(ValueError, match="Use another unit"):
+        CDSK("auto", random_state=0).fit(X)
+
+
+def test_huge_numbers_beside_categories_are_refused(rng):
+    X = np.column_stack([rng.integers(3, size=40), rng.normal(size=40) * 1e200])
+    with pytest.raises(ValueError, match=r"magnitude 1\.0e\+150 at most"):
+        CDSK(2, categorical_features=[0], random_state=0).fit(X)

@@ -299,3 +299,12 @@ def test_report_shows_noise(fitted, noisy):
     thresholds = fitted.noise_.thresholds
     assert f"above {thresholds.min():.3g} to {thresholds.max():.3g}" in text
     assert "are noise" not in str(CDSK(3, **OPTIONS).fit(noisy[0]).report())
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, "auto"])
+@pytest.mark.parametrize("n_full", [0, 1])
+def test_a_value_in_too_few_rows(n_clusters, n_full):
+    X = np.full((5, 2), np.nan)
+    X[:n_full] = 1.0
+    with pytest.raises(ValueError, match=f"at least two rows .* got {n_full}"):
+        CDSK(n_clusters, noise=0.1).fit(X)

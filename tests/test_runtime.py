@@ -197,15 +197,6 @@ def test_files_of_the_system_are_read(tmp_path):
     assert _utils._system(tmp_path / "meminfo") == 7 * 1024
     with pytest.raises(OSError, match="absent"):
         _utils._system(tmp_path / "absent")
-    (tmp_path / "memory.max").write_text("1000\n")
-    (tmp_path / "memory.current").write_text("600\n")
-    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 100\n")
-    assert _utils._control_group(tmp_path) == 500
-    (tmp_path / "memory.max").write_text("max\n")
-    with pytest.raises(ValueError, match="max"):
-        _utils._control_group(tmp_path)
-    with pytest.raises(OSError, match="absent"):
-        _utils._control_group(tmp_path / "absent")
 
 
 def test_limits_that_are_not_known_are_left_out(monkeypatch):
@@ -213,8 +204,11 @@ def test_limits_that_are_not_known_are_left_out(monkeypatch):
         raise OSError
 
     monkeypatch.setattr(_utils, "_address_space", fail)
-    monkeypatch.setattr(_utils, "_control_group", fail)
+    monkeypatch.setattr(_utils.ControlGroups, "available_bytes", lambda _: None)
     monkeypatch.setattr(_utils, "_system", lambda: 5)
     assert _utils.available_bytes() == 5
+    monkeypatch.setattr(_utils.ControlGroups, "available_bytes", lambda _: 4)
+    assert _utils.available_bytes() == 4
+    monkeypatch.setattr(_utils.ControlGroups, "available_bytes", lambda _: None)
     monkeypatch.setattr(_utils, "_system", fail)
     assert _utils.available_bytes() is None

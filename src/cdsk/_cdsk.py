@@ -1166,6 +1166,11 @@ def validate_fit(
     if not is_matrix and len(empty := check_rows(X, model.noise)):
         weights = np.ones(X.shape[0]) if weights is None else weights
         weights[empty] = 0.0
+        if (n_rows := np.count_nonzero(weights)) < 2:
+            raise ValueError(
+                "X must have a value in at least two rows of positive weight; got "
+                f"{n_rows}. Fill cells, or add rows."
+            )
     bounds = model.min_cluster_size, model.max_cluster_size
     if not is_auto and bounds != (None, None):
         masses = np.ones(X.shape[0]) if weights is None else weights

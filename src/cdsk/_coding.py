@@ -26,6 +26,7 @@ from scipy import sparse
 from cdsk._filling import Filling
 from cdsk._operators.base import Array
 from cdsk._utils import check_memory
+from cdsk._validation import check_magnitude
 
 CODINGS = ("chi_square", "indicators")
 
@@ -80,9 +81,7 @@ class Coding:
                 # shares are 0 without any values
                 share = weight / (weight.sum() or 1.0)
             elif len(x):
-                mean[j] = np.average(x, weights=w)
-                spread = np.sqrt(np.average((x - mean[j]) ** 2, weights=w))
-                scale[j] = spread if x.min() < x.max() else np.inf
+                mean[j], scale[j] = _moments(x, w)
             shares.append(share)
         coding = cls(name, mean, scale, tuple(shares))
         if name != "fill" or sparse.issparse(X):
@@ -125,6 +124,16 @@ class Coding:
                 coded[~is_kept, columns] = np.nan
                 coded[:, columns] /= np.sqrt(s)
         return coded
+
+
+def _moments(x: Array, weights: Array) -> tuple[float, float]:
+    """Return mean and standard deviation, infinite for values that do not vary."""
+    check_magnitude(x)
+    mean = float(np.average(x, weights=weights))
+    # a power of two, so that no square underflows, and no rounding is added
+    unit = np.ldexp(1.0, int(np.frexp(np.ptp(x))[1]))
+    spread = unit * np.sqrt(np.average(((x - mean) / unit) ** 2, weights=weights))
+    return mean, float(spread) if spread > 0 and x.min() < x.max() else np.inf
 
 
 def has_missing(X: Any) -> bool:

@@ -536,8 +536,10 @@ def largest_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     try:
         values, vectors = solve(matrix, subset_by_index=(n - k, n - 1))
     except LinAlgError:
-        # The driver for some of the pairs can fail where many values are equal; it
-        # leaves what is above the diagonal as it was.
+        values = np.empty(0)
+    if len(values) < k:
+        # The driver for some of the pairs can fail where many values are equal, or find
+        # none; it leaves what is above the diagonal as it was.
         np.fill_diagonal(matrix, diagonal)
         values, vectors = solve(matrix, lower=False, driver="evd")
         values, vectors = values[n - k :], vectors[:, n - k :]

@@ -23,7 +23,6 @@ problem is solved again.
 """
 
 import math
-import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -126,7 +125,8 @@ def find_bounds(
 def _as_size(bound: float | None, total: float, default: float) -> float:
     if bound is None:
         return default
-    return float(bound * total if bound < 1 else min(bound, sys.float_info.max))
+    # more than that many rows are none
+    return float(bound * total if bound < 1 else min(bound, 2**53))
 
 
 def _multiply(n_clusters: int, size: float, bound: Any) -> str:

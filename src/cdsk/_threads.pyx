@@ -7,6 +7,7 @@ int. Every compiled loop of cdsk gives the same bits for any number of threads.
 import numbers
 import os
 
+from cdsk._cgroups import processor_quota
 from cdsk._threads cimport (
     CDSK_OPENMP,
     cdsk_omp_get_max_threads,
@@ -32,7 +33,7 @@ def resolve_n_threads(n_threads):
     """Return the number of threads to use as an int of at least 1.
 
     ``None`` and -1 mean ``OMP_NUM_THREADS``, or else the number of processors that this
-    process may use at the moment.
+    process may use at the moment, by its affinity and the quotas of control groups.
     """
     if n_threads is not None and (
         isinstance(n_threads, bool)
@@ -50,6 +51,7 @@ def resolve_n_threads(n_threads):
         if not os.environ.get("OMP_NUM_THREADS"):
             # OpenMP counts processors when loaded; the affinity may have changed since
             available = min(available, cdsk_omp_get_num_procs())
+            available = min(available, processor_quota() or available)
         return max(1, available)
     # more are of no use on any machine, and the number must fit a C int
     return int(min(n_threads, 1024))

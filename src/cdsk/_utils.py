@@ -24,6 +24,7 @@ from scipy.linalg.blas import dgemm
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
+from cdsk._cgroups import ControlGroups
 from cdsk._threads import in_forked_child
 
 # Size of the buffers that OpenBLAS allocates, those of NumPy and of SciPy together.
@@ -189,9 +190,11 @@ def rollback_on_error(estimator: object) -> Iterator[None]:
 def available_bytes() -> int | None:
     """Return the memory this process may still allocate, or None if unknown."""
     sizes = []  # those that are known and limited
-    for size in (_system, _control_group, _address_space):
+    for size in (_system, _address_space):
         with suppress(ImportError, LookupError, OSError, ValueError):
             sizes.append(size())
+    if (in_groups := ControlGroups().available_bytes()) is not None:
+        sizes.append(in_groups)
     return min(sizes, default=None)
 
 
@@ -211,15 +214,6 @@ def _system(meminfo: Path = Path("/proc/meminfo")) -> int:
     lines = meminfo.read_text().splitlines()
     sizes = dict(line.split(":", 1) for line in lines if ":" in line)
     return int(sizes.get("MemAvailable", "").removesuffix("kB")) * 1024
-
-
-def _control_group(folder: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return what is left of a container's limit (cgroup v2), without page cache."""
-    limit = int((folder / "memory.max").read_text())  # or "max"
-    used = int((folder / "memory.current").read_text())
-    lines = (folder / "memory.stat").read_text().splitlines()
-    statistics = dict(line.split() for line in lines)
-    return max(limit - used + int(statistics.get("inactive_file", 0)), 0)
 
 
 def get_include() -> str:

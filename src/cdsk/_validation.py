@@ -587,12 +587,17 @@ def coordinate_message(limit: float, got: str) -> str:
     )
 
 
+def check_magnitude(X: Any, n_features: int = 1) -> None:
+    """Refuse coordinates beyond ``max_coordinate``."""
+    limit = max_coordinate(n_features)
+    largest = max(float(X.max()), -float(X.min()))
+    if not largest <= limit:  # NaN neither
+        raise ValueError(coordinate_message(limit, f"{largest:.1e}"))
+
+
 def check_extent(X: Any) -> None:
     """Refuse data whose squared distances overflow or underflow."""
-    limit = max_coordinate(X.shape[1])
-    largest = max(float(X.max()), -float(X.min()))
-    if largest > limit:
-        raise ValueError(coordinate_message(limit, f"{largest:.1e}"))
+    check_magnitude(X, X.shape[1])
     extent = float((X.max(axis=0) - X.min(axis=0)).max())
     if 0 < extent < _MIN_EXTENT:
         raise ValueError(

@@ -366,7 +366,7 @@ static void log_votes(const double *a, const double *b, ptrdiff_t d, const doubl
                      const double *V, ptrdiff_t m, double *out)                         \
     {                                                                                   \
         vec sums[CDSK_PRODUCT_ROWS * CDSK_MAX_COLUMNS];                                 \
-        memset(sums, 0, rows * CDSK_MAX_COLUMNS * sizeof(vec));                         \
+        memset(sums, 0, (size_t)rows * CDSK_MAX_COLUMNS * sizeof(vec));                 \
         K += first * n;                                                                 \
         for (ptrdiff_t j = 0; j < n; j += CHUNK)                                        \
             for (ptrdiff_t r = 0; r < rows; r += ROWS) {                                \
