@@ -37,7 +37,9 @@ PAIRWISE_KERNELS = tuple("chi2 cosine laplacian linear poly polynomial sigmoid".
 PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
 BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
 METRICS = ("euclidean", "cosine")  # "cosine" is the Euclidean one of unit rows
-EIGEN_SOLVERS = ("auto", "eigsh", "block_lanczos", "multilevel", "dense")
+EIGEN_SOLVERS = (
+    *("auto", "eigsh", "block_lanczos", "multilevel", "randomized", "dense"),
+)
 _RAW = ("auto", "raw")  # representations that may leave points as they are
 LABEL_METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
