@@ -14,6 +14,7 @@ PACKAGE = ROOT / "src" / "cdsk"
 # Below all of them are the compiled modules.
 LAYERS = [
     "_utils",
+    "_approximate",
     "_operators.base",
     "_validation",
     "_profile_columns",

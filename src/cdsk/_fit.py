@@ -36,6 +36,7 @@ from cdsk._candidates import (
     Gaussian,
     OtherKernel,
     check_fit_memory,
+    find_neighbors,
     has_categories,
     make_candidates,
 )
@@ -283,7 +284,7 @@ def _has_candidates(context: FitContext) -> bool:
     """Return whether there are several kernels, on a graph that a sample has too."""
     settings = context.settings
     is_default = (settings.kernel, settings.bandwidth) == ("rbf", "auto")
-    return is_default and settings.neighbors is None
+    return is_default and settings.transformer is None
 
 
 def _sample(problem: Problem, rows: NDArray[np.intp]) -> Problem:
@@ -880,6 +881,7 @@ def finish(
         typicality=typicality[inverse],
         bandwidth=b[inverse] if isinstance(b, np.ndarray) else b,
         sizes=sizes,
+        neighbor_recall=min(context.recalls, default=None),
     )
     if relative is not None and len(points.zero_weight_rows):
         log_unit = float(np.log(unit / np.sum(alpha * relative)))
@@ -896,7 +898,7 @@ def _fit_noise(
     rate, k, points = context.settings.noise, NOISE_NEIGHBOR, problem.points
     if not rate:
         return None
-    near = Neighbors(points.X, k, scale_neighbor=k, n_threads=context.n_threads)
+    near = find_neighbors(points.X, k, context, scale_neighbor=k)
     return fit_noise_rule(near, labels, rate, points.relative_multiplicity)
 
 

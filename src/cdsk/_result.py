@@ -164,3 +164,5 @@ class FitResult:
     bandwidth: float | Array | None
     # None: sizes are not bounded
     sizes: SizeChange | None
+    # smallest of all approximate searches for neighbors; None: there was none
+    neighbor_recall: float | None

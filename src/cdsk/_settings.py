@@ -2,7 +2,7 @@
 """Parameters that the stages of a fit receive (tests/test_alternate.py)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,11 @@ class Settings:
     n_threads: int | None
     verbose: int
 
+    @property
+    def transformer(self) -> Any:
+        """The transformer that finds neighbors; None: cdsk searches."""
+        return None if isinstance(self.neighbors, str) else self.neighbors
+
 
 @dataclass(frozen=True)
 class FitContext:
@@ -58,3 +63,5 @@ class FitContext:
     sample_weight: Array | None = None
     # categories of every column of X, None for numbers; None: all are numbers
     n_categories: tuple[int | None, ...] | None = None
+    # of every approximate search for neighbors so far
+    recalls: list[float] = field(default_factory=list)
