@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from cdsk._utils import check_memory
 
-IndexArray = NDArray[np.int32]
-
 # Points and features from which the search takes less time than the exact one:
 # docs/notes/2026-11-19-approximate.md. With few features boxes prune nearly all pairs.
 MIN_POINTS, MIN_FEATURES = 20_000, 100
@@ -58,7 +56,7 @@ def check_installed() -> None:
 
 def find_approximately(
     X: NDArray[Any], k: int
-) -> tuple[NDArray[np.float64], IndexArray]:
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Return distances and indices (n, k) of near points of each point, nearest first.
 
     Rows with fewer than k points that were found have infinite distances.
@@ -82,7 +80,7 @@ def find_approximately(
     )
 
 
-def _distances(X: NDArray[Any], indices: IndexArray) -> NDArray[np.float64]:
+def _distances(X: NDArray[Any], indices: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the distances (n, k) of each point to those of its row of indices."""
     squares = np.empty(indices.shape)
     step = max(1, _CHUNK_SIZE // (X.shape[1] * indices.shape[1]))

@@ -28,7 +28,6 @@ from sklearn.metrics import pairwise_distances_chunked
 
 from cdsk._approximate import (
     SEED,
-    IndexArray,
     estimate_seconds,
     find_approximately,
     is_worthwhile,
@@ -71,6 +70,7 @@ _WORKING_MEMORY = 64
 
 # Called now and then with the fraction of a search that is done.
 Callback = Callable[[float], object]
+IndexArray = NDArray[np.int32]
 
 
 class SparseState:
@@ -266,9 +266,7 @@ class Neighbors(NeighborIndex):
         self.kth_distances = distances[:, self._scale_neighbor - 1].copy()
         self.scales, self._cap = _cap_scales(self.kth_distances, robust)
 
-    def _complete(
-        self, distances: Array, indices: IndexArray, n_threads: int
-    ) -> None:
+    def _complete(self, distances: Array, indices: IndexArray, n_threads: int) -> None:
         """Search exactly for the neighbors of rows that are incomplete."""
         rows = np.flatnonzero(np.isinf(distances[:, -1]))
         if len(rows):

@@ -199,7 +199,7 @@ def sparse_error(model: Any) -> ValueError | None:
 
 
 def _check_neighbors(transformer: Any) -> None:
-    """Check a transformer of points to a graph of distances, or the name of a search."""
+    """Check a transformer of points to a graph of distances, or its name."""
     if isinstance(transformer, str):
         check_choice(
             transformer, "neighbors", ("approximate",), "None or a transformer"
@@ -211,8 +211,8 @@ def _check_neighbors(transformer: Any) -> None:
     if not is_complete or isinstance(transformer, type):
         raise ValueError(
             "neighbors must be None, 'approximate', or a transformer of points to a "
-            "sparse graph of distances, such as KNeighborsTransformer(mode='distance'); got "
-            f"{transformer!r}."
+            "sparse graph of distances, such as "
+            f"KNeighborsTransformer(mode='distance'); got {transformer!r}."
         )
     if getattr(transformer, "mode", "distance") != "distance":
         raise ValueError(
