@@ -15,6 +15,7 @@ PACKAGE = ROOT / "src" / "cdsk"
 LAYERS = [
     "_cgroups",
     "_utils",
+    "_approximate",
     "_operators.base",
     "_validation",
     "_profile_columns",

@@ -319,17 +319,34 @@ def test_progress_is_reported(rng, d):
 def test_a_slow_search_is_reported_once_with_the_time_left(monkeypatch, clock):
     monkeypatch.setattr("cdsk._neighbors.time", clock)
     lines = []
-    notice = SlowSearchNotice(SimpleNamespace(write=lines.append, update=print))
+    progress = SimpleNamespace(write=lines.append, update=print)
+    notice = SlowSearchNotice(progress, np.empty((200, 3)))
     for clock.now, fraction in ((1.0, 0.01), (3.0, 0.02), (4.0, 0.03)):
         notice(fraction)
     assert len(lines) == 1
-    assert "about 147 s more; use an approximate index" in lines[0]
+    assert lines[0].endswith("about 147 s more")
+
+
+@pytest.mark.parametrize("approximate, is_named", [(30.0, True), (50.0, False)])
+def test_a_slow_search_names_one_that_saves_a_minute(
+    monkeypatch, clock, approximate, is_named
+):
+    monkeypatch.setattr("cdsk._neighbors.time", clock)
+    monkeypatch.setattr("cdsk._neighbors.estimate_seconds", lambda *_: approximate)
+    lines = []
+    progress = SimpleNamespace(write=lines.append, update=print)
+    notice = SlowSearchNotice(progress, np.broadcast_to(0.0, (10**6, 100)))
+    clock.now = 5.0
+    notice(0.05)  # 95 s more
+    assert len(lines) == 1
+    assert ('neighbors="approximate"' in lines[0]) is is_named
 
 
 def test_a_fast_search_is_not_reported(monkeypatch, clock):
     monkeypatch.setattr("cdsk._neighbors.time", clock)
     lines = []
-    notice = SlowSearchNotice(SimpleNamespace(write=lines.append, update=print))
+    progress = SimpleNamespace(write=lines.append, update=print)
+    notice = SlowSearchNotice(progress, np.empty((200, 3)))
     for clock.now, fraction in ((3.0, 0.5), (4.0, 0.6)):
         notice(fraction)
     assert lines == []

@@ -108,7 +108,7 @@ def test_rounds_are_for_two(capsys, without_tqdm):
 def test_a_search_shows_its_fraction(capsys, wait, without_tqdm):
     with Progress(1) as progress:
         progress.stage("neighbors")
-        callback = SlowSearchNotice(progress)
+        callback = SlowSearchNotice(progress, np.empty((2, 2)))
         wait(20)
         callback(0.5)
     assert capsys.readouterr().err.count("neighbors  (about") == 1

@@ -115,6 +115,13 @@ def test_blocks_by_all_rows(monkeypatch):
         assert (places.max() > 50) == (passes is study.AllRows)
 
 
+def test_approximate(folder, monkeypatch, capsys):
+    pytest.importorskip("pynndescent")
+    run(monkeypatch, "approximate", folder, "--sizes", 60, "--shapes", "80x30")
+    lines = [line for line in capsys.readouterr().out.splitlines() if "| " in line]
+    assert len(lines) == 2 + 2
+
+
 def test_eigensolvers(folder, monkeypatch, capsys):
     study = importlib.import_module("benchmarks.studies.eigensolvers")
     X = np.random.RandomState(0).standard_normal((300, 64))

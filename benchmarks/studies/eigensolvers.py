@@ -96,6 +96,7 @@ PRODUCTS = {
     "`eigsh`, plain": plain_eigsh,
     "block Lanczos": ours("block_lanczos"),
     "`lobpcg`, plain": plain_lobpcg,
+    "randomized": ours("randomized"),
 }
 DENSE = {"LAPACK, dense": ours("dense")}
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cdsk._approximate import is_worthwhile
 from cdsk._neighbors import (
     SCALE_NEIGHBOR,
     Neighbors,
@@ -193,6 +194,16 @@ def check_fit_memory(n: int, k: int, n_clusters: int) -> None:
     )
 
 
+def find_neighbors(X: Any, k: int, context: FitContext, **options: Any) -> Neighbors:
+    """Return the k nearest neighbors of each point, of large X as it is asked for."""
+    is_asked = isinstance(context.settings.neighbors, str)
+    options["approximate"] = is_asked and is_worthwhile(*X.shape)
+    neighbors = Neighbors(X, k, n_threads=context.n_threads, **options)
+    if neighbors.recall is not None:
+        context.recalls.append(neighbors.recall)
+    return neighbors
+
+
 def make_candidates(
     X: Any,
     context: FitContext,
@@ -231,18 +242,16 @@ def make_candidates(
     if is_auto and has_categories(context):
         return wide_candidates(X, context, multiplicity)
     neighbors: Neighbors | PrecomputedNeighbors | None = None
-    if is_graph or settings.neighbors is not None:
+    if is_graph or settings.transformer is not None:
         nnz_per_row = X.nnz // n if is_graph and sparse.issparse(X) else N_NEIGHBORS
         check_fit_memory(n, k or nnz_per_row, n_clusters)
-        neighbors = PrecomputedNeighbors(X, k, settings.neighbors, robust=is_auto)
+        neighbors = PrecomputedNeighbors(X, k, settings.transformer, robust=is_auto)
     elif k is not None or is_auto:
         k = k or default_n_neighbors(n, n_features, n_clusters)
         check_fit_memory(n, k, n_clusters)
         progress = context.progress
-        callback = SlowSearchNotice(progress) if progress.verbose else None
-        neighbors = Neighbors(
-            X, k, robust=is_auto, n_threads=n_threads, callback=callback
-        )
+        callback = SlowSearchNotice(progress, X) if progress.verbose else None
+        neighbors = find_neighbors(X, k, context, robust=is_auto, callback=callback)
     graph = None if neighbors is None else NeighborGraph(neighbors, multiplicity)
     candidates = _gaussians(X, graph, settings, context, multiplicity)
     is_found = isinstance(neighbors, Neighbors) and not sparse.issparse(X)
@@ -257,7 +266,7 @@ def has_categories(context: FitContext) -> bool:
     """Whether X has columns of categories, and its kernels are those of tables."""
     settings = context.settings
     is_default = settings.kernel == "rbf" and settings.bandwidth == "auto"
-    is_free = settings.n_neighbors is None and settings.neighbors is None
+    is_free = settings.n_neighbors is None and settings.transformer is None
     return context.n_categories is not None and is_default and is_free
 
 

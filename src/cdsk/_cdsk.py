@@ -140,11 +140,14 @@ class CDSK(
         n_neighbors nearest of the other. None: 20 for ``bandwidth="auto"``, or 5 if
         there are at least 60 features and fewer than 25 points per cluster; otherwise
         no truncation.
-    neighbors : transformer, default=None
+    neighbors : transformer, "approximate" or None, default=None
         Finds the neighbors, of which ``n_neighbors`` are used, or all if that is None:
         ``fit_transform(X)`` returns a sparse matrix of distances, as
         ``sklearn.neighbors.KNeighborsTransformer(mode="distance")`` does; ``predict``
-        calls ``transform``. A clone is fitted. None: exact search.
+        calls ``transform``. A clone is fitted. "approximate": of many dense points
+        with many features most neighbors are found in less time, by pynndescent
+        (``pip install cdsk[approximate]``); for new points the search is exact. None:
+        exact search.
     approximation : {"lowrank"} or None, default=None
         "lowrank" is for more points than a kernel matrix fits in memory: a Gaussian
         kernel of one bandwidth is approximated by a matrix of low rank, a randomly
@@ -197,11 +200,12 @@ class CDSK(
         largest linear term of the weight step.
     qp_tol : float, default=1e-4
         KKT gap at which the weight step stops, relative to its largest linear term.
-    eigen_solver : {"auto", "eigsh", "block_lanczos", "multilevel", "dense"}, \
-            default="auto"
+    eigen_solver : {"auto", "eigsh", "block_lanczos", "multilevel", "randomized", \
+            "dense"}, default="auto"
         Solver of the spectral step: ``scipy.sparse.linalg.eigsh``, on a factorized
         matrix if that is cheap; block Lanczos; the same preconditioned by a hierarchy
-        of coarser graphs, for truncated kernels; or LAPACK, which also solves small
+        of coarser graphs, for truncated kernels; randomized subspace iteration, which
+        needs the least memory and most products; or LAPACK, which also solves small
         problems for all others. "auto" uses "block_lanczos" for kernel matrices in
         memory, and for truncated kernels "eigsh" or, for many points, "multilevel".
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"
@@ -261,6 +265,9 @@ class CDSK(
         bounds ``low`` and ``high``, sizes ``before`` and ``after``, ``rows`` that were
         moved and their ``previous`` clusters, the ``cost``, and the ``least_cost`` of
         any change. None without bounds.
+    neighbor_recall_ : float or None
+        Share of the true neighbors of 1000 random points that an approximate search
+        found, the smallest if there were several; None if all searches were exact.
     n_clusters_ : int
         Number of clusters that was requested, or selected.
     count_choice_ : CountChoice or None
@@ -529,6 +536,7 @@ class CDSK(
         self.clusters_ = result.clusters
         self.noise_ = result.predictor.noise
         self.sizes_ = result.sizes
+        self.neighbor_recall_ = result.neighbor_recall
         self.n_clusters_ = problem.n_requested
         self.count_choice_ = problem.count_choice
         self.n_distinct_ = problem.points.n_distinct

@@ -24,9 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cdsk._candidates import MANY_FEATURES, N_NEIGHBORS, check_fit_memory
+from cdsk._candidates import (
+    MANY_FEATURES,
+    N_NEIGHBORS,
+    check_fit_memory,
+    find_neighbors,
+)
 from cdsk._eigensolvers import ROUGH
-from cdsk._neighbors import SCALE_NEIGHBOR, Neighbors
+from cdsk._neighbors import SCALE_NEIGHBOR
 from cdsk._operators.base import Array, Similarity
 from cdsk._operators.sparse import NeighborGraph, SparseKernel
 from cdsk._partition_choice import adjusted_rand_indexes
@@ -187,7 +192,7 @@ def _embed_at_scales(
 ) -> list[Embedding]:
     """Return the spectral embedding of the points at every scale."""
     rng, n_threads = context.rng, context.n_threads
-    neighbors = Neighbors(points.X, N_NEIGHBORS, n_threads=n_threads)
+    neighbors = find_neighbors(points.X, N_NEIGHBORS, context)
     graph = NeighborGraph(neighbors, points.relative_multiplicity)
     embeddings: list[Embedding] = []
     for factor in factors:

@@ -8,6 +8,7 @@
 "block_lanczos"  block Lanczos on A
 "multilevel"     the same, with residuals preconditioned by a hierarchy of smaller
                  graphs; for sparse S only
+"randomized"     subspace iteration from a random block, with two blocks in memory
 "auto"           "dense" for small problems and for a large part of the spectrum, else
                  "block_lanczos" where K is in memory; for sparse S "eigsh" if a
                  factorization is cheap, "multilevel" if not
@@ -129,6 +130,10 @@ def leading_eigenpairs(
         # what was too hard for products will be so again
         use_inverse = start is not None and start.used_inverse
         return _solve_sparse(similarity, problem, guesses, use_inverse, rng)
+    if solver == "randomized":
+        return solve_randomized(
+            problem, guesses, tol=tol, max_products=MAX_BLOCK_PRODUCTS
+        )
     inverse = similarity.preconditioner() if solver == "multilevel" else None
     max_products = MAX_BLOCK_PRODUCTS
     if inverse is not None:
@@ -345,6 +350,35 @@ def _orthonormalize(vectors: Array, fixed: tuple[Array, ...], n_threads: int) ->
         rotation = rotation[:, independent] / np.sqrt(values[independent])
         vectors = combine(np.ascontiguousarray(rotation), vectors, n_threads)
     return vectors
+
+
+# Subspace iteration: the randomized range finder of Halko, Martinsson & Tropp (2011,
+# algorithm 4.4), whose power iterations go on until the certificate holds.
+#
+# Block Lanczos keeps the images of all steps, this method those of the last one: it
+# needs less memory and more products.
+
+
+def solve_randomized(
+    problem: EigenProblem, start: Array, *, tol: float, max_products: int
+) -> Eigenpairs:
+    """Solve an ``EigenProblem`` of eigenvalues in [-1, 1] by subspace iteration.
+
+    Arguments and certificate are those of ``solve_block_lanczos``.
+    """
+    k, n_threads, block, n_products = problem.k, problem.n_threads, start, 0
+    while True:
+        basis = _orthonormalize(block, (problem.locked,), n_threads)
+        image, n_products = problem.product(basis), n_products + 1
+        values, rotation = all_eigenpairs(inner(basis, image, n_threads))
+        rotation = np.ascontiguousarray(rotation)
+        vectors = combine(rotation, basis, n_threads)
+        images = combine(rotation, image, n_threads)
+        norms = _relative_norms(images - values[:, np.newaxis] * vectors, values)
+        bounds = np.where(np.arange(len(norms)) < k, tol, GUARD_TOLERANCE)
+        if (norms <= bounds)[: k + 1].all() or n_products >= max_products:
+            return Eigenpairs(values[:k], vectors[:k], norms[:k], n_products)
+        block = images + vectors  # of I + A, which has no negative eigenvalues
 
 
 # ``scipy.sparse.linalg.eigsh``, completed.

@@ -20,6 +20,7 @@ from cdsk._alternation import alternate
 from cdsk._candidates import (
     Gaussian,
     OtherKernel,
+    find_neighbors,
     make_candidates,
 )
 from cdsk._columns import check_rows
@@ -297,6 +298,7 @@ def finish(
         typicality=typicality[inverse],
         bandwidth=b[inverse] if isinstance(b, np.ndarray) else b,
         sizes=sizes,
+        neighbor_recall=min(context.recalls, default=None),
     )
     if relative is not None and len(points.zero_weight_rows):
         log_unit = float(np.log(unit / np.sum(alpha * relative)))
@@ -313,7 +315,7 @@ def _fit_noise(
     rate, k, points = context.settings.noise, NOISE_NEIGHBOR, problem.points
     if not rate:
         return None
-    near = Neighbors(points.X, k, scale_neighbor=k, n_threads=context.n_threads)
+    near = find_neighbors(points.X, k, context, scale_neighbor=k)
     return fit_noise_rule(near, labels, rate, points.relative_multiplicity)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exact nearest neighbors, local scales, and neighbor graphs given by the caller.
+"""Nearest neighbors, local scales, and neighbor graphs given by the caller.
 
 Dense points are searched by the compiled ``Tiles``: distances are summed from
 differences, and the result is the same for any number of threads; of points at equal
@@ -26,6 +26,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_chunked
 
+from cdsk._approximate import (
+    SEED,
+    estimate_seconds,
+    find_approximately,
+    is_worthwhile,
+)
 from cdsk._nearest import Tiles
 from cdsk._operators.base import Array, Indices
 from cdsk._utils import Progress, check_memory
@@ -50,6 +56,10 @@ _SELF_DISTANCE_TOLERANCE = 0.01
 _ESTIMATE_AFTER, _ANNOUNCE_FROM = 2.0, 60.0
 
 _SEARCH_MEMORY = "The search for neighbors", "Use fewer points."
+
+# Points at which the recall of an approximate search is measured, and the rounding of
+# distances computed in another order.
+_RECALL_SAMPLE, _ROUNDING = 1000, 1e-9
 
 # Coordinates of new points searched for at a time, and the fewest points.
 _CHUNK_SIZE, _MIN_CHUNK_ROWS = 2**23, 2**10
@@ -172,11 +182,15 @@ def find_nearest(X: Any, points: Any, candidates: Any, n_threads: int = 1) -> In
 class SlowSearchNotice:
     """A callback that announces once that a search will take minutes.
 
-    The remaining time is extrapolated: it depends on how many boxes are skipped.
+    The remaining time is extrapolated: it depends on how many boxes are skipped. It
+    names the approximate search of points X if that takes a minute less.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, X: Any) -> None:
         self._progress, self._is_estimated = progress, False
+        self._approximate = np.inf
+        if not sparse.issparse(X) and is_worthwhile(*X.shape):
+            self._approximate = estimate_seconds(*X.shape)
         self._started = time.perf_counter()
 
     def __call__(self, fraction: float) -> None:
@@ -185,10 +199,12 @@ class SlowSearchNotice:
             self._is_estimated = True
             remaining = elapsed / fraction - elapsed
             if remaining > _ANNOUNCE_FROM:
-                self._progress.write(
-                    f"[CDSK] the exact neighbor search takes about {remaining:.0f} s "
-                    "more; use an approximate index (`neighbors`) to shorten it"
-                )
+                line = "[CDSK] the exact neighbor search takes about "
+                line += f"{remaining:.0f} s more"
+                if remaining - self._approximate > _ANNOUNCE_FROM:
+                    line += '; neighbors="approximate" would take about '
+                    line += f"{self._approximate:.0f} s"
+                self._progress.write(line)
         self._progress.update(fraction)
 
 
@@ -214,6 +230,9 @@ class Neighbors(NeighborIndex):
     ``kth_distances`` (n,) are those to the 7th neighbor, or another
     ``scale_neighbor``, or the farthest point if there are fewer; ``scales`` (n,) are
     these without zeros, capped if ``robust``.
+
+    Of an ``approximate`` search, ``recall`` is the share of the neighbors of random
+    points that it finds. The neighbors of new points are exact.
     """
 
     def __init__(
@@ -223,6 +242,7 @@ class Neighbors(NeighborIndex):
         *,
         scale_neighbor: int = SCALE_NEIGHBOR,
         robust: bool = False,
+        approximate: bool = False,
         n_threads: int = 1,
         callback: Callback | None = None,
     ) -> None:
@@ -232,13 +252,45 @@ class Neighbors(NeighborIndex):
         self.k = k = min(k, n_others)
         self._scale_neighbor = min(scale_neighbor, n_others)
         k_max = max(k, self._scale_neighbor)
-        distances, indices = self.kneighbors(
-            None, k_max, n_threads=n_threads, callback=callback
-        )
+        self.recall: float | None = None
+        if approximate:
+            distances, indices = find_approximately(self.X, k_max)
+            self._complete(distances, indices, n_threads)
+            self.recall = self._measure_recall(distances, n_threads)
+        else:
+            distances, indices = self.kneighbors(
+                None, k_max, n_threads=n_threads, callback=callback
+            )
         self._tiles = None  # a fit needs them no more
         self.distances, self.indices = distances[:, :k], indices[:, :k]
         self.kth_distances = distances[:, self._scale_neighbor - 1].copy()
         self.scales, self._cap = _cap_scales(self.kth_distances, robust)
+
+    def _complete(self, distances: Array, indices: IndexArray, n_threads: int) -> None:
+        """Search exactly for the neighbors of rows that are incomplete."""
+        rows = np.flatnonzero(np.isinf(distances[:, -1]))
+        if len(rows):
+            found = self._search_others(rows, distances.shape[1], n_threads)
+            distances[rows], indices[rows] = found
+
+    def _measure_recall(self, distances: Array, n_threads: int) -> float:
+        """Return the share of the distances that are those of nearest neighbors."""
+        n, k = distances.shape
+        size = min(_RECALL_SAMPLE, n)
+        rows = np.random.RandomState(SEED).choice(n, size, replace=False)
+        exact, _ = self._search_others(rows, k, n_threads)
+        return float(np.mean(distances[rows] <= exact[:, -1:] * (1.0 + _ROUNDING)))
+
+    def _search_others(
+        self, rows: Indices, k: int, n_threads: int
+    ) -> tuple[Array, IndexArray]:
+        """Return distances and indices (m, k) of the others nearest to some points."""
+        found = self.kneighbors(self.X[rows], k + 1, n_threads=n_threads)
+        distances, indices = found
+        # equal points may come before itself, and then it may be none of them
+        own = indices == rows[:, np.newaxis]
+        own[~own.any(axis=1), -1] = True
+        return distances[~own].reshape(-1, k), indices[~own].reshape(-1, k)
 
     def kneighbors_graph(self) -> sparse.csr_array:
         """Return the distances to the neighbors as a sparse matrix (n, n)."""

@@ -169,5 +169,7 @@ class FitResult:
     bandwidth: float | Array | None
     # None: sizes are not bounded
     sizes: SizeChange | None
+    # smallest of all approximate searches for neighbors; None: there was none
+    neighbor_recall: float | None
     # None if nothing is known of the rows
     constraints: ConstraintCheck | None = None

@@ -2,7 +2,7 @@
 """Parameters that the stages of a fit receive (tests/test_alternate.py)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,11 @@ class Settings:
     n_threads: int | None
     verbose: int
 
+    @property
+    def transformer(self) -> Any:
+        """The transformer that finds neighbors; None: cdsk searches."""
+        return None if isinstance(self.neighbors, str) else self.neighbors
+
 
 @dataclass(frozen=True)
 class FitContext:
@@ -61,3 +66,5 @@ class FitContext:
     n_categories: tuple[int | None, ...] | None = None
     # what is known of the rows of X; None: nothing
     constraints: Constraints | None = None
+    # of every approximate search for neighbors so far
+    recalls: list[float] = field(default_factory=list)

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn import utils
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
+from cdsk._approximate import check_installed
 from cdsk._forces import WIDTH
 from cdsk._rows import asymmetry
 from cdsk._threads import resolve_n_threads
@@ -37,7 +38,9 @@ PAIRWISE_KERNELS = tuple("chi2 cosine laplacian linear poly polynomial sigmoid".
 PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
 BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
 METRICS = ("euclidean", "cosine")  # "cosine" is the Euclidean one of unit rows
-EIGEN_SOLVERS = ("auto", "eigsh", "block_lanczos", "multilevel", "dense")
+EIGEN_SOLVERS = (
+    *("auto", "eigsh", "block_lanczos", "multilevel", "randomized", "dense"),
+)
 _RAW = ("auto", "raw")  # representations that may leave points as they are
 LABEL_METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
@@ -129,7 +132,11 @@ def _check_combinations(model: Any) -> None:
     if model.representation == "layout":
         reason = "cannot be found in a layout, which moves outliers into clusters"
         _refuse(model, reason, "representation", noise=(bool(model.noise), "None"))
-    if has_graph and is_auto:
+    is_approximate = isinstance(model.neighbors, str)
+    if is_approximate and bandwidth != "auto":
+        reason = "finds the neighbors of a truncated kernel"
+        _refuse(model, reason, "n_neighbors", neighbors=(not has_k, "None"))
+    if has_graph and not is_approximate and is_auto:
         reason = "searches for neighbors by itself"
         _refuse(model, reason, "neighbors", n_clusters=(True, "an integer"))
     if model.approximation is not None:
@@ -176,6 +183,7 @@ def sparse_error(model: Any) -> ValueError | None:
     refusals = (
         ("kernel", str(model.kernel) != "rbf", "'rbf', or a kernel matrix,"),
         ("representation", not is_raw, "'raw'"),
+        ("neighbors", isinstance(model.neighbors, str), "None"),
         ("approximation", model.approximation is not None, "None"),
         ("init", is_sparse_start, "'uniform'"),
         ("bandwidth", is_rule, "'auto', 'neighbor' or a number"),
@@ -191,14 +199,20 @@ def sparse_error(model: Any) -> ValueError | None:
 
 
 def _check_neighbors(transformer: Any) -> None:
-    """Check a transformer of points to a graph of distances."""
+    """Check a transformer of points to a graph of distances, or its name."""
+    if isinstance(transformer, str):
+        check_choice(
+            transformer, "neighbors", ("approximate",), "None or a transformer"
+        )
+        check_installed()
+        return
     methods = "fit_transform", "transform", "get_params"
     is_complete = all(hasattr(transformer, name) for name in methods)
     if not is_complete or isinstance(transformer, type):
         raise ValueError(
-            "neighbors must be None or a transformer of points to a sparse graph of "
-            "distances, such as KNeighborsTransformer(mode='distance'); got "
-            f"{transformer!r}."
+            "neighbors must be None, 'approximate', or a transformer of points to a "
+            "sparse graph of distances, such as "
+            f"KNeighborsTransformer(mode='distance'); got {transformer!r}."
         )
     if getattr(transformer, "mode", "distance") != "distance":
         raise ValueError(

@@ -30,6 +30,7 @@ from cdsk._candidates import (
     FACTORS,
     MANY_FEATURES,
     default_n_neighbors,
+    find_neighbors,
     has_categories,
     wide_candidates,
 )
@@ -291,7 +292,9 @@ def graph_of_view(
     """Return the neighbor graph of points whose coordinates in a view are X."""
     default = default_n_neighbors(X.shape[0], base.n_varying, n_clusters)
     k = context.settings.n_neighbors or default
-    return make_graph(X, k, multiplicity, context.n_threads)
+    X = X if sparse.issparse(X) else np.ascontiguousarray(X)
+    neighbors = find_neighbors(X, k, context, robust=True)
+    return NeighborGraph(neighbors, multiplicity)
 
 
 def lay_out(

@@ -127,7 +127,7 @@ def _has_candidates(context: FitContext) -> bool:
     """Return whether there are several kernels, on a graph that a sample has too."""
     settings = context.settings
     is_default = (settings.kernel, settings.bandwidth) == ("rbf", "auto")
-    return is_default and settings.neighbors is None
+    return is_default and settings.transformer is None
 
 
 def _sample(problem: Problem, rows: NDArray[np.intp]) -> Problem:

@@ -14,6 +14,7 @@ from cdsk.report._formatting import (
 
 MAX_NEGATIVE_MARGINS = 0.05  # fraction of the points
 MIN_RELATIVE_SIZE = 0.1  # of a cluster, relative to the mean size
+MIN_RECALL = 0.9  # of an approximate search for neighbors
 MIN_SCORE = 0.25  # of the selected candidate, 1/6 of which is its vote for itself
 CLOSE_RATIO = 1.1  # of a score and the one that another view needs to be selected
 DOMINANT_VARIANCE = 0.99  # fraction of the variance in at most ...
@@ -142,6 +143,12 @@ def _check_candidates(model):
             f"The partition of all points disagrees with that of the "
             f"{choice.n_sample} points by which its kernel was selected (adjusted Rand "
             f"index {choice.sample_agreement:.2f})."
+        )
+    recall = model.neighbor_recall_
+    if recall is not None and recall < MIN_RECALL:
+        yield (
+            f"The approximate search found only {recall:.0%} of the neighbors: use "
+            "neighbors=None."
         )
 
 

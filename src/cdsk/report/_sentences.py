@@ -118,6 +118,11 @@ def describe_kernel(summary):
             "the partition of all points agrees with that of the sample to an adjusted "
             f"Rand index of {kernel['sample_agreement']:.2f}"
         )
+    if kernel["neighbor_recall"] is not None:
+        sentences.append(
+            f"Approximate search: {kernel['neighbor_recall']:.1%} of the neighbors of "
+            "random points were found"
+        )
     return sentences
 
 

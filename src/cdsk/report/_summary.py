@@ -178,6 +178,7 @@ def _summarize_kernel(model):
         ],
         "n_sample": choice.n_sample,
         "sample_agreement": _to_finite(choice.sample_agreement),
+        "neighbor_recall": model.neighbor_recall_,
     }
 
 
