@@ -18,6 +18,7 @@ from scipy import sparse
 from cdsk._coding import has_missing
 from cdsk._operators.base import Array
 from cdsk._utils import warn
+from cdsk._validation import MAX_LISTED
 
 # Association from which clusters are called those of missing cells, if a column misses
 # so large a part of its cells.
@@ -86,7 +87,16 @@ class MissingCells:
         )
 
     def warn(self) -> None:
-        """Warn if clusters may be those of missing cells."""
+        """Warn if clusters may be those of missing cells, and of empty columns."""
+        empty = np.flatnonzero(self.count == self.n_rows)
+        if len(empty):
+            listed = ", ".join(repr(self.names[j]) for j in empty[:MAX_LISTED])
+            more = ", ..." if len(empty) > MAX_LISTED else ""
+            warn(
+                f"X has no values in column{'' if len(empty) == 1 else 's'} {listed}"
+                f"{more}: no cluster depends on {'it' if len(empty) == 1 else 'them'}.",
+                UserWarning,
+            )
         if text := self.explain():
             warn(text, UserWarning)
 

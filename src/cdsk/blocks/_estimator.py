@@ -421,7 +421,7 @@ class LandmarkEstimator(
 
     @property
     def _factors(self):
-        """Bandwidths in units of the scales; none with categories, as kernels are wide."""
+        """Bandwidths in units of the scales; none for the kernels of tables."""
         return BANDWIDTH_FACTORS if self._n_categories is None else ()
 
     def _choose_n_landmarks(self, n_rows):

@@ -29,7 +29,6 @@ from cdsk.report._sentences import (
     describe_convergence,
     describe_data,
     describe_drift,
-    describe_table,
     describe_eigenvalues,
     describe_kernel,
     describe_layers,
@@ -37,6 +36,7 @@ from cdsk.report._sentences import (
     describe_n_clusters,
     describe_sizes,
     describe_stability,
+    describe_table,
     describe_unlabeled,
     describe_weights,
 )

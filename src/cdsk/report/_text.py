@@ -17,7 +17,6 @@ from cdsk.report._sentences import (
     describe_convergence,
     describe_data,
     describe_drift,
-    describe_table,
     describe_eigenvalues,
     describe_kernel,
     describe_layers,
@@ -26,6 +25,7 @@ from cdsk.report._sentences import (
     describe_profile,
     describe_sizes,
     describe_stability,
+    describe_table,
     describe_unlabeled,
     describe_weights,
 )
