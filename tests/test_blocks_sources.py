@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cdsk._validation import CATEGORIES_HINT
 from cdsk.blocks._sources import Features, as_source
 
 pd = pytest.importorskip("pandas")
@@ -299,11 +300,14 @@ def test_missing_cells(X, cell):
         read_rows(as_source([given[:20], given[20:]]))
 
 
-@pytest.mark.parametrize("cell", ["a", pd.NA, 10**400])
-def test_location_of_cells_that_are_not_numbers(X, cell):
+@pytest.mark.parametrize(
+    ("cell", "hint"),
+    [("a", CATEGORIES_HINT + " "), (pd.NA, ""), (10**400, "")],
+)
+def test_location_of_cells_that_are_not_numbers(X, cell, hint):
     X = X.astype(object)
     X[33, 2] = cell
-    message = f"must hold numbers only; got {cell!r} at row 5, column 2. "
+    message = f"must hold numbers only; got {cell!r} at row 5, column 2. {hint}"
     message = re.escape(message + "(Row numbers are relative to row 28 of X")
     with pytest.raises(ValueError, match=rf"^X {message}\.\)$"):
         read_rows(as_source(X), 7, **COMPLETE)

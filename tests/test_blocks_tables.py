@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from cdsk import CDSK, BlockCDSK
 from cdsk import _columns as module
 from cdsk._columns import Columns
+from cdsk._missing import MissingCells
 from cdsk._table import Table
 
 N = 400
@@ -51,8 +53,9 @@ def assert_same_bits(found, expected, X):
     assert found.columns_ == expected.columns_
     for name in ("labels_", "landmarks_", "landmark_counts_"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    votes = found.decision_function(X), expected.decision_function(X)
-    np.testing.assert_array_equal(*votes)
+    for method in ("decision_function", "predict_proba", "transform"):
+        values = getattr(found, method)(X), getattr(expected, method)(X)
+        np.testing.assert_array_equal(*values)
 
 
 CUTS = [((), 2), ((1, 2, 399), 1), (tuple(range(7, N, 7)), 2)]
@@ -76,6 +79,80 @@ def test_same_bits_for_any_size_of_parts(rows, monkeypatch):
 def test_groups_are_found():
     assert adjusted_rand_score(Y, fit(HOLED).labels_) > 0.9
     assert adjusted_rand_score(Y, fit(FRAME, n_landmarks=None).labels_) > 0.7
+
+
+def three_kinds():
+    """Return a table of three groups that no column tells alone, and the groups."""
+    rng = np.random.RandomState(1)
+    y = rng.randint(3, size=600)
+    city = np.where(rng.rand(600) < 0.85, y, rng.randint(3, size=600))
+    table = {
+        "height": 3 * y + rng.normal(size=600),
+        "crown": 3 * (y == 1) + rng.normal(size=600),
+        "city": np.array(["Rome", "Oslo", "Lima"])[city],
+        "flag": rng.rand(600) < np.array([0.1, 0.5, 0.9])[y],
+        "kind": np.array(list("abcdef"))[rng.randint(6, size=600)],
+    }
+    return pd.DataFrame(table), y
+
+
+@pytest.mark.parametrize("method", ["kmeans", "uniform"])
+def test_kernels_are_the_wide_ones_of_cdsk(method):
+    X, y = three_kinds()
+    model = BlockCDSK(3, landmarks=method, random_state=0).fit(X)
+    # six categories that say nothing split the rows by nearest landmarks
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+    names = CDSK(3, random_state=0).fit(X).choice_.names
+    assert len(model.choice_.names) == len(names)
+    assert all(name.startswith("bandwidth") for name in model.choice_.names)
+
+
+def test_landmarks_of_all_rows_have_the_kernels_and_labels_of_cdsk():
+    X, _ = three_kinds()
+    how = {"n_landmarks": 600, "landmarks": "uniform", "representation": "indicators"}
+    model = BlockCDSK(3, random_state=0, **how).fit(X)
+    other = CDSK(3, random_state=0, representation="indicators").fit(X)
+    assert sorted(model.choice_.names) == sorted(other.choice_.names)
+    assert adjusted_rand_score(model.labels_, other.labels_) > 0.95
+
+
+def test_missing_cells_are_told():
+    X, y = three_kinds()
+    X.loc[y == 1, "kind"] = None
+    X.loc[::50, "height"] = np.nan
+    with pytest.warns(UserWarning, match="missing cells of column 'kind'"):
+        model = BlockCDSK(3, random_state=0).fit([X[:100], X[100:]])
+    holes = model.missing_
+    assert dict(zip(holes.names, holes.count, strict=True)) == X.isna().sum().to_dict()
+    assert holes.n_rows == len(X)
+    report = model.report()
+    text = " ".join(str(report).split())
+    n = X.isna().sum().sum()
+    assert f"{n} of {X.size} cells are missing" in text
+    assert f"kind ({(y == 1).sum()})" in text
+    assert "600 rows, 5 features" in text
+    assert "Numbers: height, crown; categories: city (3), flag (2), kind (6)" in text
+    assert "they may tell who did not answer" in text
+    data = report.to_dict()["data"]
+    assert f"{data['n_features']} coordinates (raw)" in text
+
+
+def test_association_is_that_of_the_labels_of_landmarks():
+    model = fit(HOLED, n_landmarks=N, landmarks="uniform")
+    rows = model.representation_.transform_validated(HOLED)
+    nearest = cdist(rows, model.landmarks_).argmin(axis=1)
+    labels = model.landmark_model_.labels_[nearest]
+    expected = MissingCells.find(HOLED, (), labels)
+    np.testing.assert_array_equal(model.missing_.count, expected.count)
+    np.testing.assert_allclose(model.missing_.association, expected.association)
+
+
+def test_missing_cells_of_updates_add_up():
+    model = fit(HOLED[:200])
+    model.partial_fit(HOLED[200:])
+    np.testing.assert_array_equal(model.missing_.count, np.isnan(HOLED).sum(axis=0))
+    assert model.missing_.n_rows == N
+    assert fit(np.nan_to_num(HOLED)).missing_ is None
 
 
 def test_columns_are_those_of_cdsk():

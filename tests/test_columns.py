@@ -221,10 +221,72 @@ def test_missing_cells_of_a_sparse_matrix():
     np.testing.assert_array_equal(model.predict(holed), model.labels_)
 
 
+def test_a_sparse_row_of_stored_missing_cells():
+    X = sparse.lil_array(RNG.rand(N, 3) + 1.0)
+    X[7] = np.nan
+    X[8, :2] = np.nan
+    X[9] = [0.0, np.nan, np.nan]  # an absent entry is 0, a value
+    X = sparse.csr_array(X)
+    with pytest.raises(ValueError, match=r"got none in row 7 \(1 in all"):
+        fit(X)
+    assert fit(X, noise=0.01).labels_[7] == -1
+
+
 def test_infinity_stays_an_error():
     for X in (np.array([[1.0, np.inf]] * N), in_pandas(number=[np.inf] * N)):
         with pytest.raises(ValueError, match="infinity"):
             fit(X)
+
+
+def test_infinity_is_named_by_its_column():
+    crown = np.where(np.arange(N) == 7, np.inf, NUMBERS)
+    frame = in_pandas(crown=crown)
+    frame.insert(0, "name", [f"row {i}" for i in range(N)])  # left out
+    with (
+        pytest.warns(UserWarning, match="names rows"),
+        pytest.raises(ValueError, match=r"infinity at row 7, column 'crown' \(1 in"),
+    ):
+        fit(frame)
+    with pytest.raises(ValueError, match="infinity at row 7, column 0 "):
+        fit(np.column_stack([crown, Y]), categorical_features=[1])
+
+
+def test_names_are_kept_as_they_are():
+    names = ["it's", "'quoted'", "a\\b", "two\nlines"]
+    frame = in_pandas(**dict.fromkeys(names, COLORS))
+    frame["it's"] = None
+    frame["a\\b"] = np.where(Y == 1, None, COLORS)
+    with pytest.warns(UserWarning) as found:
+        model = fit(frame)
+    assert model.columns_.names == ("number", "color", *names)
+    assert any(repr("a\\b") in str(warning.message) for warning in found)
+    assert "a\\b" in model.report().to_dict()["data"]["missing"]["count"]
+
+
+def test_a_column_of_numbers_without_values_is_told():
+    with pytest.warns(UserWarning, match="no values in column 'empty': no cluster"):
+        model = fit(in_pandas(empty=np.nan))
+    np.testing.assert_array_equal(model.labels_, fit(in_pandas()).labels_)
+
+
+@pytest.mark.parametrize("dates", ["2021-01-{:02d}", "2021-01-{:02d}T10:00"])
+def test_dates_as_text_are_told(dates):
+    day = [dates.format(1 + i % 5) for i in range(N)]
+    with pytest.warns(UserWarning, match="'day' of X holds dates as text .*days since"):
+        fit(in_pandas(day=day))
+
+
+def test_empty_frames():
+    frame = in_pandas()
+    for part, noun in ((frame[[]], "column"), (frame[:0], "row"), (frame[[]][:0], "c")):
+        with pytest.raises(ValueError, match=f"X must have a {noun}.* got a frame of"):
+            fit(part)
+
+
+def test_text_in_an_array_points_to_the_parameter():
+    X = np.column_stack([NUMBERS, COLORS]).astype(object)
+    with pytest.raises(ValueError, match=r"got .* Name columns of categories in `cat"):
+        fit(X)
 
 
 # ------------------------------------------------------------------ what is refused
@@ -235,15 +297,18 @@ def test_infinity_stays_an_error():
     [
         ([[1, 2]] * N, r"one value per cell; got \[1, 2\] in column 'wrong' at row 0"),
         (["a", 1] * (N // 2), "one type of values in column 'wrong'; got 'a' at row 0"),
+        ([True, 2.5] * (N // 2), "'wrong'; got True at row 0 and 2.5 at row 1"),
+        ([1, True] * (N // 2), "'wrong'; got True at row 1 and 1 at row 0"),
+        ([None, 1, np.True_] * (N // 3), "'wrong'; got .*True.* at row 2 and 1 at row"),
         ([datetime.date(2026, 1, 1)] * N, "got times in column 'wrong'"),
         (pd.date_range("2026-01-01", periods=N), "got times in column 'wrong'"),
         ([object()] * N, "got no numbers in column 'wrong'"),
     ],
-    ids=["lists", "mixed", "dates", "times", "objects"],
+    ids=["lists", "mixed", "truth", "one", "numpy", "dates", "times", "objects"],
 )
 def test_columns_of_other_things(column, message):
     with pytest.raises(ValueError, match=message):
-        fit(in_pandas(wrong=column))
+        fit(in_pandas(wrong=pd.Series(column, dtype=object)))
 
 
 @pytest.mark.parametrize(
@@ -258,6 +323,22 @@ def test_columns_of_other_things(column, message):
 def test_parameters_that_do_not_fit(parameters, message):
     with pytest.raises(ValueError, match=message):
         fit(in_pandas(), **parameters)
+
+
+def test_categories_of_other_data_are_refused():
+    dense = np.column_stack([NUMBERS, Y]) + 10.0
+    for X, how in (
+        (sparse.csr_array(dense), {}),
+        (dense @ dense.T, {"kernel": "precomputed"}),
+    ):
+        with pytest.raises(ValueError, match=r"categorical_features=\[1\] needs a fr"):
+            fit(X, categorical_features=[1], **how)
+
+
+def test_missing_is_checked_before_its_use():
+    X = np.column_stack([NUMBERS, np.where(Y == 1, np.nan, 1.0)])
+    with pytest.raises(ValueError, match="missing must be one of 'auto', 'error'"):
+        fit(X, missing="foo")
 
 
 def test_codings_are_for_categories():

@@ -66,6 +66,7 @@ def test_sizeof(rng):
         (matrix, matrix),
         np.zeros(500, dtype=np.int64),
         np.zeros((2, 500, 1), np.int64),
+        np.zeros((500, 8), np.int64),
         1,
     )
     assert sizeof(gram) >= 2 * (matrix.data.nbytes + matrix.indices.nbytes)

@@ -32,8 +32,10 @@ from cdsk._columns import (
     Columns,
     as_table,
     check_coding,
+    check_infinity,
     check_missing,
     check_rows,
+    refuse_categories,
     warn_unknown,
 )
 from cdsk._constraints import Constraints, cluster_names, read_constraints
@@ -59,6 +61,7 @@ from cdsk._utils import (
     warn,
 )
 from cdsk._validation import (
+    CATEGORIES_HINT,
     PRECOMPUTED_KERNELS,
     Data,
     check_integer,
@@ -68,6 +71,8 @@ from cdsk._validation import (
     check_points,
     check_random_state,
     check_sample_weight,
+    check_size_of_frame,
+    is_frame,
     iter_row_chunks,
     normalize_rows,
     offset_row_numbers,
@@ -842,17 +847,24 @@ class CDSK(
             X = as_table(X, params["categorical_features"])
         if reset:
             features = params["categorical_features"]
+            if is_matrix:
+                refuse_categories(features, "a matrix of similarities or distances")
+            elif is_frame(X):
+                check_size_of_frame(X)
             self.columns_ = None if is_matrix else Columns.find(X, features)
         if self.columns_ is not None:
             if validate is not None:
                 validate(X, skip_check_array=True)
             counts: Counter[str] = Counter()
             X, validate = self.columns_.encode(X, counts), None
+            check_infinity(X, self._column_names())
             if unknown is not None:
                 unknown.update(counts)
             elif not reset:
                 warn_unknown(counts)
-        X = check_points(X, validate=validate, accept_sparse="csr", **options)
+        hint = "" if is_matrix else CATEGORIES_HINT
+        options["accept_sparse"] = "csr"
+        X = check_points(X, validate=validate, hint=hint, **options)
         if is_matrix:
             return X
         if not reset and self._predictor.is_sparse:

@@ -8,9 +8,11 @@ and missing cells a place among the points.
 """
 
 import numbers
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 import numpy as np
@@ -21,8 +23,11 @@ from cdsk._coding import CODINGS, has_missing
 from cdsk._operators.base import Array
 from cdsk._utils import warn
 from cdsk._validation import (
+    CATEGORIES_HINT,
     COLUMN_HINTS,
     MAX_LISTED,
+    MISSING,
+    check_choice,
     check_names,
     column_cells,
     column_kind,
@@ -35,6 +40,12 @@ from cdsk._validation import (
 # A column of text names its rows if so many of its values are different, and so many
 # rows have one.
 _MIN_DIFFERENT, _MIN_NAMED_ROWS = 0.9, 20
+
+# Types of values in a column, each alone.
+_TYPES = "text", "truth values", "numbers"
+
+# A date as ISO 8601 writes it, maybe with a time.
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 # A column of more values names its rows too: they are counted in little memory.
 MAX_CATEGORIES = 10**5
@@ -108,12 +119,16 @@ class Values:
     counts, first_rows : dict
         Number of cells and first row of every value, in the order of first rows; empty
         if there are more than ``MAX_CATEGORIES`` values.
+    first_types : dict
+        First cell, and its row, of text, of numbers and of truth values: 1 and True
+        are one value of two types.
     has_too_many : bool
         Whether there are more.
     """
 
     counts: dict[Any, int]
     first_rows: dict[Any, int]
+    first_types: dict[str, tuple[Any, int]]
     has_too_many: bool = False
 
     @classmethod
@@ -122,12 +137,16 @@ class Values:
         present = {cell: n for cell, n in counts.items() if not is_missing(cell)}
         rows = range(first_row + len(cells) - 1, first_row - 1, -1)
         first = dict(zip(reversed(cells), rows, strict=True))
-        return cls(present, {cell: first[cell] for cell in present})._limited()
+        types = _first_types(cells, first_row)
+        return cls(present, {cell: first[cell] for cell in present}, types)._limited()
 
     def merge(self, other: Self) -> Self:
         """Return the values of the rows of both, in any order of the two."""
+        types = dict(self.first_types)
+        for name, cell_and_row in other.first_types.items():
+            types[name] = _earlier(cell_and_row, types.get(name, cell_and_row))
         if self.has_too_many or other.has_too_many:
-            return type(self)({}, {}, True)
+            return type(self)({}, {}, types, True)
         if min(self.first_rows.values(), default=0) > min(
             other.first_rows.values(), default=0
         ):
@@ -137,13 +156,14 @@ class Values:
         for cell, row in other.first_rows.items():
             first[cell] = min(row, first.get(cell, row))
         order = sorted(first, key=first.__getitem__)
-        merged = type(self)({c: counts[c] for c in order}, {c: first[c] for c in order})
-        return merged._limited()
+        return type(self)(
+            {c: counts[c] for c in order}, {c: first[c] for c in order}, types
+        )._limited()
 
     def _limited(self) -> Self:
         if len(self.counts) <= MAX_CATEGORIES:
             return self
-        return type(self)({}, {}, True)
+        return type(self)({}, {}, self.first_types, True)
 
 
 @dataclass(frozen=True)
@@ -152,15 +172,15 @@ class ColumnSearch:
 
     Attributes
     ----------
-    names : tuple of str
-        Names of the columns, quoted, or their numbers.
+    names : tuple
+        Names of the columns, or their numbers.
     kinds : tuple of str or None
         Kind of every column, as by ``column_kind``; None for numbers.
     asked : frozenset of int
         Columns that the caller says are categories.
     """
 
-    names: tuple[str, ...]
+    names: tuple[Any, ...]
     kinds: tuple[str | None, ...]
     asked: frozenset[int]
 
@@ -170,6 +190,8 @@ class ColumnSearch:
 
         X may be the first rows of a table, or none of them.
         """
+        if sparse.issparse(X):
+            refuse_categories(categorical_features, "a sparse matrix")
         if not _has_columns(X):
             return None
         asked = _asked_columns(X, categorical_features)
@@ -186,7 +208,7 @@ class ColumnSearch:
             kinds.append(kind if is_searched else None)
         if all(kind is None for kind in kinds):
             return None
-        names = tuple(column_name(X, j) for j in range(X.shape[1]))
+        names = tuple(X.columns) if is_frame(X) else tuple(range(X.shape[1]))
         return cls(names, tuple(kinds), asked)
 
     def count(self, X: Any, first_row: int = 0) -> tuple[Values | None, ...]:
@@ -200,7 +222,7 @@ class ColumnSearch:
             values = Values.of(cells, _count(cells, X, j), first_row)
             if values.first_rows and kind in ("times", "no numbers"):
                 cell, row = next(iter(values.first_rows.items()))
-                _refuse(cell, row, self.names[j], kind)
+                _refuse(cell, row, repr(self.names[j]), kind)
             found.append(values)
         return tuple(found)
 
@@ -225,25 +247,32 @@ class ColumnSearch:
                 "X must have a column of numbers, or of categories that rows share; "
                 "all its columns are left out."
             )
-        names = tuple(name.strip("'") for name in self.names)
-        return Columns(names, tuple(categories))
+        return Columns(tuple(map(str, self.names)), tuple(categories))
 
     def _decide(self, j: int, values: Values) -> tuple[Any, ...] | None:
         """Return the categories of a column in order, None if it holds numbers.
 
         There are none if the column is left out.
         """
-        kind, name, present = self.kinds[j], self.names[j], list(values.counts)
+        kind, name, present = self.kinds[j], repr(self.names[j]), list(values.counts)
         is_text = kind in ("objects", "text") and j not in self.asked
-        has_truth = any(isinstance(cell, bool) for cell in present)
+        if kind != "categories":
+            _check_one_type(values, name)
+        has_truth = "truth values" in values.first_types
         if is_text and present and not has_truth and all(map(is_number, present)):
             return None
         if kind != "categories":
-            _check_one_type(values, name)
+            _check_cells(values, name)
         if is_text and present and all(map(_is_number_text, present)):
             warn(
                 f"Column {name} of X holds numbers as text ({present[0]!r}), which "
                 "count as categories. Convert them to numbers if they are measured.",
+                UserWarning,
+            )
+        if is_text and present and all(map(_is_date_text, present)):
+            warn(
+                f"Column {name} of X holds dates as text ({present[0]!r}), which count "
+                f"as categories. {COLUMN_HINTS['times']}",
                 UserWarning,
             )
         n_present, n_values = sum(values.counts.values()), len(present)
@@ -268,6 +297,16 @@ class ColumnSearch:
             return tuple(sorted(present, key=str))
 
 
+def refuse_categories(categorical_features: Any, got: str) -> None:
+    """Refuse columns of categories that the caller names, where X has none."""
+    if not isinstance(categorical_features, str | type(None)):
+        raise ValueError(
+            f"categorical_features={categorical_features!r} needs a frame or a dense "
+            f"array with these columns; X is {got}. Leave it at 'from_dtype', or pass "
+            "the table."
+        )
+
+
 def as_table(X: Any, categorical_features: Any) -> Any:
     """Return X with columns: lists as an array, masked cells as NaN."""
     is_told = not isinstance(categorical_features, str | type(None))
@@ -279,11 +318,24 @@ def as_table(X: Any, categorical_features: Any) -> Any:
     return X
 
 
+def check_infinity(X: Array, names: Sequence[str]) -> None:
+    """Refuse infinite cells of encoded rows, by the names of the columns."""
+    cells = np.argwhere(np.isinf(X))
+    if len(cells):
+        row, name = cells[0][0], names[cells[0][1]]
+        name = name if name.isdecimal() else repr(name)
+        raise ValueError(
+            f"Input X contains infinity at row {row}, column {name} "
+            f"({len(cells)} in all); expected finite numbers only."
+        )
+
+
 def check_missing(X: Any, names: Sequence[str], params: Mapping[str, Any]) -> None:
     """Refuse missing cells where the parameters do not allow them.
 
     ``names`` are those of the columns, none if they have only numbers.
     """
+    check_choice(params["missing"], "missing", MISSING)
     if params["missing"] == "auto" and str(params["metric"]) != "cosine":
         return
     cells = np.argwhere(np.isnan(X.toarray() if sparse.issparse(X) else X))
@@ -299,8 +351,13 @@ def check_missing(X: Any, names: Sequence[str], params: Mapping[str, Any]) -> No
 def check_rows(X: Any, noise: float | None) -> NDArray[np.intp]:
     """Return the rows without any value, and refuse them unless there may be noise."""
     rows = np.empty(0, dtype=np.intp)
-    if not sparse.issparse(X) and has_missing(X):
-        rows = np.flatnonzero(np.isnan(X).all(axis=1))
+    if has_missing(X):
+        if sparse.issparse(X):  # an absent entry is 0, a value
+            owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+            n_missing = np.bincount(owners[np.isnan(X.data)], minlength=X.shape[0])
+        else:
+            n_missing = np.isnan(X).sum(axis=1)
+        rows = np.flatnonzero(n_missing == X.shape[1])
     if len(rows) and not noise:
         listed = ", ".join(map(str, rows[:MAX_LISTED]))
         more = ", ..." if len(rows) > MAX_LISTED else ""
@@ -358,7 +415,7 @@ def column_numbers(X: Any, j: int) -> NDArray[Any]:
         if not is_number(cell):
             raise ValueError(
                 f"X must hold numbers in column {column_name(X, j)}; got {cell!r} at "
-                f"row {i}. Name columns of categories in `categorical_features`."
+                f"row {i}. {CATEGORIES_HINT}"
             )
         values[i] = np.nan if is_missing(cell) else float(cell)
     return values
@@ -417,21 +474,62 @@ def _count(cells: Sequence[Any], X: Any, j: int) -> Counter[Any]:
         ) from None
 
 
+def _type_of(cell: Any) -> str | None:
+    """Return what a cell holds, None for other things and for a missing one."""
+    if is_missing(cell):
+        return None
+    if isinstance(cell, bool | np.bool_):
+        return "truth values"
+    if isinstance(cell, str):
+        return "text"
+    return "numbers" if isinstance(cell, numbers.Real | np.generic) else None
+
+
+def _first_types(cells: Sequence[Any], first_row: int) -> dict[str, tuple[Any, int]]:
+    """Return the first cell of each type, and its row."""
+    found: dict[str, tuple[Any, int]] = {}
+    for kind in set(map(type, cells)):
+        cell_and_row = (
+            (cell, row)
+            for row, cell in enumerate(cells, first_row)
+            if type(cell) is kind and not is_missing(cell)
+        )
+        first = next(cell_and_row, None)
+        if first is not None and (name := _type_of(first[0])) is not None:
+            found[name] = _earlier(first, found.get(name, first))
+    return found
+
+
+def _earlier(a: tuple[Any, int], b: tuple[Any, int]) -> tuple[Any, int]:
+    return a if a[1] <= b[1] else b
+
+
 def _check_one_type(values: Values, name: str) -> None:
-    """Refuse a column of text and numbers, or of other things."""
-    first: dict[bool, Any] = {}
+    """Refuse a column of two of text, numbers and truth values."""
+    first = values.first_types
+    if len(first) > 1:
+        found = [first[kind] for kind in _TYPES if kind in first]
+        (cell, row), (other, other_row) = found[:2]
+        raise ValueError(
+            f"X must hold one type of values in column {name}; got {cell!r} at row "
+            f"{row} and {other!r} at row {other_row}. Make all of them text, or "
+            "numbers."
+        )
+
+
+def _check_cells(values: Values, name: str) -> None:
+    """Refuse a column of anything but text, numbers and truth values."""
     for cell, row in values.first_rows.items():
-        if not isinstance(cell, str | bool | numbers.Real | np.generic):
+        if _type_of(cell) is None:
             kind = "times" if hasattr(cell, "year") else "no numbers"
             _refuse(cell, row, name, kind)
-        first.setdefault(isinstance(cell, str), cell)
-    if len(first) == 2:
-        text, other = first[True], first[False]
-        raise ValueError(
-            f"X must hold one type of values in column {name}; got {text!r} at row "
-            f"{values.first_rows[text]} and {other!r} at row "
-            f"{values.first_rows[other]}. Make all of them text, or numbers."
-        )
+
+
+def _is_date_text(cell: Any) -> bool:
+    try:
+        return bool(_DATE.match(cell)) and bool(datetime.fromisoformat(cell))
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_number_text(cell: Any) -> bool:

@@ -18,6 +18,7 @@ from scipy import sparse
 from cdsk._coding import has_missing
 from cdsk._operators.base import Array
 from cdsk._utils import warn
+from cdsk._validation import MAX_LISTED
 
 # Association from which clusters are called those of missing cells, if a column misses
 # so large a part of its cells.
@@ -50,16 +51,20 @@ class MissingCells:
         cls, X: Any, names: Sequence[str], labels: NDArray[np.int64]
     ) -> Self | None:
         """Return the missing cells of encoded rows, None if there are none."""
-        if not has_missing(X):
+        return cls.from_counts(*count_missing(X, labels), names)
+
+    @classmethod
+    def from_counts(
+        cls, count: NDArray[np.int64], sizes: NDArray[np.int64], names: Sequence[str]
+    ) -> Self | None:
+        """Return them by the counts of ``count_missing``, None if there are none."""
+        if not count.any():
             return None
-        counts, associations = [], []
-        for j in range(X.shape[1]):
-            x = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
-            is_missing = np.isnan(x)
-            counts.append(np.count_nonzero(is_missing))
-            associations.append(_association(is_missing, labels))
-        names = tuple(names) or tuple(map(str, range(X.shape[1])))
-        return cls(names, np.array(counts), np.array(associations), X.shape[0])
+        columns = count.sum(axis=0)
+        # noise, the first line, is no cluster
+        associations = [_association(column[1:], sizes[1:]) for column in count.T]
+        names = tuple(names) or tuple(map(str, range(len(columns))))
+        return cls(names, columns, np.array(associations), int(sizes.sum()))
 
     @property
     def suspects(self) -> list[int]:
@@ -82,24 +87,46 @@ class MissingCells:
         )
 
     def warn(self) -> None:
-        """Warn if clusters may be those of missing cells."""
+        """Warn if clusters may be those of missing cells, and of empty columns."""
+        empty = np.flatnonzero(self.count == self.n_rows)
+        if len(empty):
+            listed = ", ".join(repr(self.names[j]) for j in empty[:MAX_LISTED])
+            more = ", ..." if len(empty) > MAX_LISTED else ""
+            warn(
+                f"X has no values in column{'' if len(empty) == 1 else 's'} {listed}"
+                f"{more}: no cluster depends on {'it' if len(empty) == 1 else 'them'}.",
+                UserWarning,
+            )
         if text := self.explain():
             warn(text, UserWarning)
 
 
-def _association(is_missing: NDArray[np.bool_], labels: NDArray[np.int64]) -> float:
-    """Return Cramér's V of two partitions, corrected for its bias, without noise."""
-    kept = labels >= 0
-    is_missing, labels = (
-        is_missing[kept],
-        np.unique(labels[kept], return_inverse=True)[1],
-    )
-    n, c = len(labels), int(labels.max(initial=0)) + 1
-    if c < 2 or n < 2 or is_missing.all() or not is_missing.any():
+def count_missing(
+    X: Any, labels: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the missing cells of every cluster and column, and the clusters' sizes.
+
+    The first line is that of noise, label -1.
+    """
+    rows, sizes = labels + 1, np.bincount(labels + 1)
+    count = np.zeros((len(sizes), X.shape[1]), dtype=np.int64)
+    if sparse.issparse(X):
+        cells = X.tocoo()
+        is_nan = np.isnan(cells.data)
+        np.add.at(count, (rows[cells.row[is_nan]], cells.col[is_nan]), 1)
+    elif has_missing(X):
+        cells = np.nonzero(np.isnan(X))
+        np.add.at(count, (rows[cells[0]], cells[1]), 1)
+    return count, sizes
+
+
+def _association(count: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:
+    """Return Cramér's V of clusters and missing cells, corrected for its bias."""
+    count, sizes = count[sizes > 0], sizes[sizes > 0]
+    n, c, n_missing = int(sizes.sum()), len(sizes), count.sum()
+    if c < 2 or n < 2 or n_missing in (0, n):
         return 0.0
-    table = np.stack(
-        [np.bincount(labels[is_missing == v], minlength=c) for v in (0, 1)]
-    )
+    table = np.stack([sizes - count, count])
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
     phi = np.sum((table - expected) ** 2 / expected) / n
     phi = max(0.0, phi - (c - 1) / (n - 1))

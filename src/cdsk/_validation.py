@@ -367,11 +367,13 @@ def check_points(
     name: str = "X",
     *,
     validate: Callable[..., Any] | None = None,
+    hint: str = "",
     **options: Any,
 ) -> Any:
     """Return X as a C-contiguous float32 or float64 matrix of finite numbers.
 
     ``validate`` is scikit-learn's ``check_array`` or an estimator's ``validate_data``.
+    ``hint`` says what to do about text.
     """
     if not isinstance(X, np.ndarray):
         check_columns(X, name)
@@ -393,6 +395,8 @@ def check_points(
         message = _explain_conversion_error(error, X, name)
         if message is None:
             raise
+        if hint and "numbers only; got '" in message:
+            message = f"{message} {hint}"
         raise ValueError(message) from None
 
 
@@ -769,6 +773,9 @@ COLUMN_HINTS = {
 }
 
 
+CATEGORIES_HINT = "Name columns of categories in `categorical_features`."
+
+
 def is_frame(X: Any) -> bool:
     """Whether X has named columns, each of a type."""
     return hasattr(X, "to_numpy") and hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -800,6 +807,16 @@ def check_columns(X: Any, name: str) -> None:
             f"{name} must hold numbers only; got {kind} in column "
             f"{X.columns[j]!r}{cell}. {COLUMN_HINTS[kind]}"
         )
+
+
+def check_size_of_frame(X: Any) -> None:
+    """Refuse a frame without columns or rows."""
+    for n, noun in zip(X.shape[::-1], ("column", "row"), strict=True):
+        if n == 0:
+            raise ValueError(
+                f"X must have a {noun} at least; got a frame of {X.shape[0]} rows and "
+                f"{X.shape[1]} columns."
+            )
 
 
 def check_names(X: Any, name: str) -> None:

@@ -17,10 +17,13 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cdsk._candidate_fits import alternate_candidates, refine, select
+from cdsk._candidates import has_categories, wide_candidates
 from cdsk._cdsk import CDSK, make_context, make_fitted
 from cdsk._columns import Columns, check_coding
 from cdsk._constraints import refuse_labels
 from cdsk._fit import finish
+from cdsk._missing import MissingCells
+from cdsk._operators.base import Candidate
 from cdsk._partition_choice import Choice
 from cdsk._preprocessing import Points, Representation, unique_rows
 from cdsk._result import Problem
@@ -45,6 +48,7 @@ from cdsk.blocks._drift import Drift
 from cdsk.blocks._gram import Gram, check_n_rows, merge_grams
 from cdsk.blocks._landmark_kernels import (
     BANDWIDTH_FACTORS,
+    TABLE_FACTOR,
     LandmarkGraph,
     LandmarkVotes,
 )
@@ -52,7 +56,9 @@ from cdsk.blocks._landmarks import LANDMARK_METHODS, LandmarkOptions, Landmarks
 from cdsk.blocks._passes import ThreadPasses
 from cdsk.blocks._predictor import LandmarkPredictor
 from cdsk.blocks._sources import Features, as_source
+from cdsk.report._diagnostics import collect_warnings
 from cdsk.report._report import Report, make_report
+from cdsk.report._summary import summarize_columns, summarize_missing
 
 # Default number of landmarks: this many, or this many per cluster if that is more, but
 # at most one per this many rows. The sample has this many rows per landmark.
@@ -92,18 +98,25 @@ def fit_landmark_model(
     rng: np.random.RandomState,
     progress: Progress,
     previous: NDArray[np.int64] | None = None,
+    n_categories: tuple[int | None, ...] | None = None,
 ) -> CDSK:
     """Return a fit of the landmarks with the parameters of ``model``.
 
     The stages are those of ``CDSK.fit``, but the candidate kernels are the Gram
-    matrices of the landmarks, computed from all rows of the data. Clusters have the
-    numbers of the ``previous`` labels, if there are any, that share most rows.
+    matrices of the landmarks, computed from all rows of the data; of tables with
+    categories those of ``CDSK``, and a landmark counts as the rows that it is nearest
+    to. Clusters have the numbers of the ``previous`` labels, if there are any, that
+    share most rows.
     """
     X = landmarks.points
     # a landmark that is nearest to no row counts as one row
     counts = np.maximum(gram.counts, 1).astype(np.float64)
     context = replace(
-        make_context(model), rng=rng, progress=progress, sample_weight=counts
+        make_context(model),
+        rng=rng,
+        progress=progress,
+        sample_weight=counts,
+        n_categories=n_categories,
     )
     points = Points.from_rows_as_they_are(X, counts)
     n_clusters, n_distinct = int(model.n_clusters), len(unique_rows(X)[0])
@@ -116,10 +129,14 @@ def fit_landmark_model(
         name="The sample of X",
     )
     progress.stage("neighbors")
-    candidates = [
-        LandmarkGraph(landmarks, matrix, factor, counts, context.n_threads)
-        for matrix, factor in zip(gram.matrices, BANDWIDTH_FACTORS, strict=True)
-    ]
+    candidates: list[Candidate]
+    if has_categories(context):
+        candidates = wide_candidates(X, context, problem.points.relative_multiplicity)
+    else:
+        candidates = [
+            LandmarkGraph(landmarks, matrix, factor, counts, context.n_threads)
+            for matrix, factor in zip(gram.matrices, BANDWIDTH_FACTORS, strict=True)
+        ]
     fits = alternate_candidates(candidates, problem, context)
     fitted = select(fits, problem, context)
     winner = refine(fitted, context)
@@ -155,6 +172,7 @@ class LandmarkEstimator(
     landmark_model_: CDSK
     representation_: Representation
     columns_: Columns | None
+    missing_: MissingCells | None
     choice_: Choice
     lam_: float
     n_iter_: int
@@ -213,6 +231,9 @@ class LandmarkEstimator(
         """
         check_is_fitted(self, "landmarks_")
         raw = self.representation_.name == "raw"
+        warnings = collect_warnings(self.landmark_model_)
+        if self.missing_ is not None and (text := self.missing_.explain()):
+            warnings.append(text)
         return make_report(
             self.landmark_model_,
             self.landmarks_ if raw else None,
@@ -220,10 +241,13 @@ class LandmarkEstimator(
             row_names=[f"landmark {i}" for i in range(len(self.landmarks_))],
             overrides={
                 "estimator": self._report_name,
+                "warnings": warnings,
                 "blocks": {
                     "n_rows": self.n_samples_,
                     "n_features": self.n_features_in_,
                     "representation": self.representation_.view,
+                    "columns": summarize_columns(self.columns_),
+                    "missing": summarize_missing(self.missing_),
                     "n_landmarks": len(self.landmarks_),
                     "sizes": self._cluster_sizes(),
                     "drift": None if self.drift_ is None else self.drift_.to_dict(),
@@ -316,11 +340,11 @@ class LandmarkEstimator(
             method=self.landmarks,
             representation=self.representation,
             n_components=self.n_components,
-            n_categories=None if columns is None else columns.n_categories,
+            n_categories=self._n_categories,
         )
         representation, landmarks, rng = passes.fit_landmarks(sample, options, rng)
         progress.stage("similarities")
-        gram = passes.gram(BANDWIDTH_FACTORS, progress.update)
+        gram = passes.gram(self._factors, progress.update)
 
         self.n_clusters_ = int(self.n_clusters)
         self.representation_ = representation
@@ -337,7 +361,7 @@ class LandmarkEstimator(
         previous, landmarks = self.landmark_model_, self._predictor.votes.landmarks
         passes.resume(self.representation_, landmarks)
         progress.stage("similarities")
-        new = passes.gram(BANDWIDTH_FACTORS, progress.update)
+        new = passes.gram(self._factors, progress.update)
         self._gram = merge_grams(self._gram, new)
         model = CDSK(**previous.get_params(deep=False))
         self._cluster_landmarks(model, landmarks, progress, previous.labels_)
@@ -354,7 +378,7 @@ class LandmarkEstimator(
         # an update begins with the same random numbers
         gram, rng = self._gram, copy.deepcopy(self._rng)
         landmark_model = fit_landmark_model(
-            model, landmarks, gram, rng, progress, previous
+            model, landmarks, gram, rng, progress, previous, self._n_categories
         )
         self.n_samples_ = gram.n_rows
         self.landmarks_ = landmarks.points
@@ -364,11 +388,41 @@ class LandmarkEstimator(
         self.lam_ = landmark_model.lam_
         self.n_iter_ = landmark_model.n_iter_
         self.converged_ = landmark_model.converged_
+        votes = landmark_model._predictor.votes
+        if self._n_categories is not None:
+            votes = LandmarkVotes(
+                landmarks, TABLE_FACTOR, landmark_model.labels_, model.n_clusters
+            )
+        self.missing_ = self._find_missing()
+        if self.missing_ is not None:
+            self.missing_.warn()
         self._predictor = LandmarkPredictor(
-            self.representation_,
-            cast(LandmarkVotes, landmark_model._predictor.votes),
-            landmark_model.embedding_,
+            self.representation_, votes, landmark_model.embedding_
         )
+
+    def _find_missing(self):
+        """Return the missing cells of the rows, by the clusters of their landmarks."""
+        labels, gram = self.landmark_model_.labels_, self._gram
+        n_clusters = int(labels.max()) + 1
+        # the first line is that of noise
+        sizes = np.bincount(labels + 1, gram.counts, n_clusters + 1).astype(np.int64)
+        count = np.zeros((n_clusters + 1, gram.missing.shape[1]), dtype=np.int64)
+        np.add.at(count, labels + 1, gram.missing)
+        return MissingCells.from_counts(count, sizes, self._column_names())
+
+    def _column_names(self):
+        if self.columns_ is not None:
+            return [self.columns_.names[j] for j in self.columns_.kept]
+        return [str(name) for name in getattr(self, "feature_names_in_", ())]
+
+    @property
+    def _n_categories(self):
+        return None if self.columns_ is None else self.columns_.n_categories
+
+    @property
+    def _factors(self):
+        """Bandwidths in units of the scales; none for the kernels of tables."""
+        return BANDWIDTH_FACTORS if self._n_categories is None else ()
 
     def _choose_n_landmarks(self, n_rows):
         return self.n_landmarks or default_n_landmarks(n_rows, self.n_clusters)
@@ -471,6 +525,9 @@ class BlockCDSK(LandmarkEstimator):
         after ``fit``.
     columns_ : Columns or None
         Names of the columns and the categories of each; None if X has only numbers.
+    missing_ : MissingCells or None
+        Missing cells of every column, and how far they go with the clusters of the
+        nearest landmarks; None if there are none.
     choice_ : Choice
         The bandwidth factors that were tried, their scores, and the selected one.
     lam_ : float

@@ -30,6 +30,8 @@ class Gram:
         Number of rows whose nearest landmark each is.
     classes : ndarray of shape (2, n_landmarks, n_classes)
         The same rows, by classes of their distances to the 6th and 7th landmark.
+    missing : ndarray of shape (n_landmarks, n_columns)
+        Number of missing cells of the same rows.
     n_rows : int
         Number of rows.
     """
@@ -37,6 +39,7 @@ class Gram:
     matrices: tuple[sparse.csr_array, ...]
     counts: NDArray[np.int64]
     classes: NDArray[np.int64]
+    missing: NDArray[np.int64]
     n_rows: int
 
     def __getstate__(self):
@@ -54,7 +57,8 @@ class Gram:
 
 def compute_gram(X, representation, landmarks, factors):
     """Return the ``Gram`` of rows X (n, d), which are transformed here."""
-    X = representation.transform_validated(np.asarray(X, dtype=np.float64))
+    rows = np.asarray(X, dtype=np.float64)
+    X = representation.transform_validated(rows)
     indices, distances = landmarks.nearest(X)
     m = len(landmarks)
     matrices = tuple(
@@ -62,7 +66,11 @@ def compute_gram(X, representation, landmarks, factors):
         for factor in factors
     )
     counts = np.bincount(indices[:, 0], minlength=m).astype(np.int64)
-    return Gram(matrices, counts, landmarks.count_classes(indices, distances), len(X))
+    missing = np.zeros((m, rows.shape[1]), dtype=np.int64)
+    cells = np.nonzero(np.isnan(rows))
+    np.add.at(missing, (indices[cells[0], 0], cells[1]), 1)
+    classes = landmarks.count_classes(indices, distances)
+    return Gram(matrices, counts, classes, missing, len(X))
 
 
 def _gram_matrix(indices, weights, n_landmarks):
@@ -80,7 +88,11 @@ def merge_grams(a, b):
     pairs = zip(a.matrices, b.matrices, strict=True)
     matrices = tuple(_sort_indices(A + B) for A, B in pairs)
     return Gram(
-        matrices, a.counts + b.counts, a.classes + b.classes, a.n_rows + b.n_rows
+        matrices,
+        a.counts + b.counts,
+        a.classes + b.classes,
+        a.missing + b.missing,
+        a.n_rows + b.n_rows,
     )
 
 

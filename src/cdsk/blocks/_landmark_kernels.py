@@ -21,6 +21,10 @@ from cdsk.blocks._landmarks import FIXED_POINT_ONE, Landmarks
 # with factors below a quarter only the nearest landmark of a point has any weight.
 BANDWIDTH_FACTORS = tuple(2.0 ** (-0.5 * i) for i in range(5))
 
+# That of the votes in tables with categories. Their kernels are wide, and in wide votes
+# large clusters win rows of small ones: docs/notes/2026-11-19-tables.md.
+TABLE_FACTOR = 1.0
+
 
 class LandmarkKernel(SparseKernel):
     """Z'Z in units of its mean diagonal entry."""

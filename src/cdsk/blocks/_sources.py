@@ -23,6 +23,7 @@ from scipy import sparse
 from cdsk._columns import Columns
 from cdsk._table import Table
 from cdsk._validation import (
+    CATEGORIES_HINT,
     check_points,
     column_name,
     coordinate_message,
@@ -136,9 +137,8 @@ class Part:
         if features.columns is None:
             if features.allow_missing:
                 rows = _fill_missing(rows)
-            rows = check_points(
-                rows, name, ensure_all_finite=False, ensure_min_samples=0
-            )
+            options = {"ensure_all_finite": False, "ensure_min_samples": 0}
+            rows = check_points(rows, name, hint=CATEGORIES_HINT, **options)
         if n != features.n:
             raise ValueError(f"{name} must have {features.n} columns; got {n}.")
         if features.columns is not None:

@@ -60,8 +60,8 @@ class CDSK(LandmarkEstimator, auto_wrap_output_keys=None):  # type: ignore[call-
         Cluster of each row, lazily, as returned by ``predict``. It refers to X and is
         not pickled.
     n_samples_, n_clusters_, landmarks_, landmark_counts_, landmark_model_, \
-            representation_, columns_, choice_, lam_, n_iter_, converged_, params_, \
-            n_features_in_, feature_names_in_
+            representation_, columns_, missing_, choice_, lam_, n_iter_, converged_, \
+            params_, n_features_in_, feature_names_in_
         As for ``BlockCDSK``.
 
     Examples

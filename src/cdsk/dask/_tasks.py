@@ -138,7 +138,7 @@ def _(sample):
 
 @sizeof.register(Gram)
 def _(gram):
-    return sizeof((gram.counts, gram.matrices))
+    return sizeof((gram.counts, gram.missing, gram.matrices))
 
 
 @sizeof.register(Landmarks)

@@ -36,6 +36,7 @@ from cdsk.report._sentences import (
     describe_n_clusters,
     describe_sizes,
     describe_stability,
+    describe_table,
     describe_unlabeled,
     describe_weights,
 )
@@ -145,7 +146,8 @@ def _render_subtitle(summary):
         f"{pluralize(blocks['n_landmarks'], 'landmark')}. The rows below are the "
         "landmarks, weighted by the number of their nearest rows."
     )
-    return f"<p>{escape(text)}</p>{_render_paragraphs(describe_drift(summary))}"
+    sentences = [*describe_table(blocks), *describe_drift(summary)]
+    return f"<p>{escape(text)}</p>{_render_paragraphs(sentences)}"
 
 
 def _render_tiles(summary):

@@ -50,14 +50,16 @@ def describe_data(summary):
         points += f" ({n_distinct} distinct, weighted)"
     elif n_distinct < n_points:
         points += f" ({n_distinct} distinct)"
-    features = pluralize(data["n_features"], "feature")
+    # landmarks have coordinates; their rows have features
+    noun = "feature" if summary["blocks"] is None else "coordinate"
+    features = pluralize(data["n_features"], noun)
     representation = format_representation(data["representation"])
     sentences = [f"{points}, {features} ({representation})"]
     if data["columns"] is not None and data["n_used"] < data["n_rows"]:
         sentences.append(
             f"Fitted to {data['n_used']} of {data['n_rows']} rows: others have weight 0"
         )
-    sentences += _describe_columns(data) + _describe_missing(data)
+    sentences += describe_table(data)
     for name, quantity in REPRESENTATION_VALUES.items():
         values = (
             f"{format_representation(view)} {value:.3f}".replace(" ", NO_BREAK_SPACE)
@@ -67,6 +69,11 @@ def describe_data(summary):
         if data[name]:
             sentences.append(f"{quantity}: {', '.join(values)}")
     return sentences
+
+
+def describe_table(data):
+    """Return what the columns of a table hold, and its missing cells."""
+    return _describe_columns(data) + _describe_missing(data)
 
 
 def _describe_columns(data):

@@ -121,15 +121,15 @@ def _summarize_data(model):
         "n_features": None if is_precomputed else int(model.n_features_in_),
         "input_type": kernel if is_precomputed else "points",
         "is_weighted": not np.isin(sample_weight, (0, 1)).all().item(),
-        "columns": _summarize_columns(model.columns_),
-        "missing": _summarize_missing(model.missing_),
+        "columns": summarize_columns(model.columns_),
+        "missing": summarize_missing(model.missing_),
         "representation": representation.view,
         "representation_scores": {name: _to_finite(score) for name, score in scores},
         "representation_support": {name: _to_finite(value) for name, value in support},
     }
 
 
-def _summarize_columns(columns):
+def summarize_columns(columns):
     """Return what the columns of a table with categories hold."""
     if columns is None:
         return None
@@ -141,7 +141,8 @@ def _summarize_columns(columns):
     }
 
 
-def _summarize_missing(missing):
+def summarize_missing(missing):
+    """Return the missing cells of the columns."""
     if missing is None:
         return None
     return {

@@ -25,6 +25,7 @@ from cdsk.report._sentences import (
     describe_profile,
     describe_sizes,
     describe_stability,
+    describe_table,
     describe_unlabeled,
     describe_weights,
 )
@@ -72,7 +73,7 @@ def _format_blocks(summary):
     if blocks["sizes"] is not None:
         sizes = ", ".join(map(str, blocks["sizes"]))
         lines += textwrap.wrap(f"Cluster sizes: {sizes}", WIDTH)
-    for sentence in describe_drift(summary):
+    for sentence in [*describe_table(blocks), *describe_drift(summary)]:
         wrapped = textwrap.wrap(sentence, WIDTH)
         lines += [line.replace(NO_BREAK_SPACE, " ") for line in wrapped]
     return [*lines, "", "Landmarks, weighted by the number of their nearest rows:"]
