@@ -109,6 +109,24 @@ def test_fractional_masses(seed):
     assert -1e-9 <= excess <= c * (costs * masses[:, np.newaxis]).max()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_points_that_stay_are_points_that_cost_too_much(seed):
+    rng = np.random.default_rng(seed)
+    n, c, n_staying = 60, 3, 15
+    costs = make_costs(rng, n, c)
+    stays = np.arange(n) < n_staying
+    kept = np.bincount(costs[stays].argmin(axis=1), minlength=c)
+    costly = np.where(stays[:, np.newaxis] & (costs > 0), 1e3, costs)
+    low, high = 16, max(22, kept.max())
+    labels, least_cost = solve_sizes(costly, np.ones(n), low, high)
+    free = costs[~stays]
+    found, free_cost = solve_sizes(
+        free, np.ones(len(free)), np.maximum(low - kept, 0), high - kept
+    )
+    assert free_cost == pytest.approx(least_cost)
+    assert total_cost(free, found) == pytest.approx(total_cost(costly, labels))
+
+
 # --- bounds -------------------------------------------------------------------------
 
 
@@ -263,6 +281,83 @@ def test_equal_rows_that_cannot_be_split_are_told():
     for point in np.unique(X):
         assert len(set(model.labels_[X[:, 0] == point])) == 1
     assert sizes_of(model).tolist() == model.sizes_.after.tolist()
+
+
+# --- with known labels and links ----------------------------------------------------
+
+
+BOUNDS = [
+    {"min_cluster_size": 25},
+    {"max_cluster_size": 35},
+    {"min_cluster_size": 29, "max_cluster_size": 32},
+]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_known_labels_hold_in_clusters_of_bounded_sizes(bounds, seed):
+    rng, X = np.random.default_rng(seed), uneven(seed)
+    plain, y = fit(X), np.full(len(X), -1)
+    known = rng.permutation(len(X))[:30]
+    y[known] = plain.labels_[known]
+    y[known[:3]] = rng.integers(3, size=3)  # perhaps against their neighbors
+    model = CDSK(3, random_state=0, **bounds).fit(X, y)
+    np.testing.assert_array_equal(model.labels_[known], y[known])
+    sizes = sizes_of(model)
+    assert model.sizes_.low <= sizes.min() <= sizes.max() <= model.sizes_.high
+    np.testing.assert_array_equal(model.sizes_.after, sizes)
+    assert len(np.setdiff1d(model.sizes_.rows, known)) == len(model.sizes_.rows) > 0
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_links_hold_in_clusters_of_bounded_sizes(bounds):
+    rng, X = np.random.default_rng(0), uneven()
+    side = X[:, 1] > 0.5
+    pairs = rng.permutation(len(X))[:30].reshape(-1, 2)
+    same = side[pairs[:, 0]] == side[pairs[:, 1]]
+    assert 0 < same.sum() < len(same)
+    model = CDSK(3, random_state=0, **bounds)
+    model.fit(X, must_link=pairs[same], cannot_link=pairs[~same])
+    first, second = model.labels_[pairs].T
+    np.testing.assert_array_equal(first == second, same)
+    sizes = sizes_of(model)
+    assert model.sizes_.low <= sizes.min() <= sizes.max() <= model.sizes_.high
+    assert not np.intersect1d(model.sizes_.rows, pairs).size
+
+
+def test_known_rows_are_counted_though_they_are_noise():
+    X = np.concatenate([uneven(), [[20.0, 20.0], [-15.0, 9.0], [3.0, 3.0]]])
+    weights, y = np.ones(len(X)), np.full(len(X), -1)
+    weights[-1] = 0.0
+    y[:20] = fit(X[:92]).labels_[:20]
+    y[92], y[94] = 0, 1
+    model = CDSK(3, noise=0.05, min_cluster_size=25, random_state=0)
+    model.fit(X, y, weights)
+    assert model.labels_[93] == -1
+    np.testing.assert_array_equal(model.labels_[y >= 0], y[y >= 0])
+    np.testing.assert_array_equal(model.sizes_.after, sizes_of(model, weights))
+    assert model.sizes_.after.min() >= 25
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (
+            {"max_cluster_size": 35},
+            "max_cluster_size=35 allows 35 rows, but cluster 0 has 40 rows with a",
+        ),
+        (
+            {"min_cluster_size": 30},
+            "min_cluster_size=30 needs 55 more rows .* but only 47 can be",
+        ),
+    ],
+)
+def test_bounds_that_exclude_what_is_known(bounds, message):
+    y = np.full(92, -1)
+    y[:40], y[40:44], y[44] = 0, 1, 2
+    X = make_blobs([40, 30, 22], centers=[[0, 0], [9, 0], [4, 9]], shuffle=False)[0]
+    with pytest.raises(ValueError, match=message):
+        CDSK(3, random_state=0, **bounds).fit(X, y)
 
 
 def test_numbers_of_clusters_that_bounds_exclude_are_not_selected():

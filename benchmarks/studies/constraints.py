@@ -10,7 +10,10 @@ by a random class; and with 30 random links, all right, or 10 % wrong. Every col
 scored on the rows that it was not told of, and beside it stands the fit without labels
 on the same rows. The means come at the end, of all sets and of those of even and odd
 number, and how many of the wrong labels are among the ``conflicts`` of a fit, and how
-many of these are wrong. docs/notes/2026-11-19-constraints.md discusses them.
+many of these are wrong. If active-semi-supervised-clustering and metric-learn are
+installed, PCKMeans is told of the same links. Then the same for the left and right
+halves of four blobs, where links alone tell which two are a cluster.
+docs/notes/2026-11-19-constraints.md discusses them.
 """
 
 import argparse
@@ -21,6 +24,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from sklearn.datasets import make_blobs
 
 from benchmarks.studies.sets import load, scores
 from cdsk import CDSK
@@ -29,6 +33,12 @@ from cdsk._cdsk import validate_fit
 from cdsk._constraints import read_constraints
 from cdsk._fit import finish, preprocess, resolve_lam
 from cdsk._view_fits import fit_all_views, guide
+
+try:
+    from active_semi_clustering.exceptions import EmptyClustersException
+    from active_semi_clustering.semi_supervised.pairwise_constraints import PCKMeans
+except ImportError:
+    PCKMeans = None
 
 MAX_CLASSES = 40
 LABELS = {
@@ -39,6 +49,7 @@ LABELS = {
     "10, 10 % wrong": (10, 0.1),
 }
 LINKS = {"30 links": (30, 0.0), "30, 10 % wrong": (30, 0.1)}
+RIVAL = ", PCKMeans"
 
 
 def draw_labels(y, n_each, wrong, rng):
@@ -97,6 +108,28 @@ class Fits:
         return result.labels, result.constraints.conflicts
 
 
+def fit_rival(X, n_clusters, must_link, cannot_link):
+    """Return labels by PCKMeans, of the first start without an empty cluster, or None.
+
+    A broken link costs as much as the mean squared distance to the mean.
+    """
+    model = PCKMeans(n_clusters, w=np.var(X, axis=0).sum())
+    for seed in range(10):
+        np.random.seed(seed)  # noqa: NPY002, it is what PCKMeans uses
+        try:
+            return model.fit(X, ml=must_link.tolist(), cl=cannot_link.tolist()).labels_
+        except EmptyClustersException:
+            pass
+    return None
+
+
+def four_blobs():
+    """Return blobs on the corners of a square, and in which half each point is."""
+    corners = [[0, 0], [0, 6], [6, 0], [6, 6]]
+    X, corner = make_blobs(240, centers=corners, cluster_std=0.9, random_state=0)
+    return X, corner // 2
+
+
 def measure(X, y, n_draws):
     """Yield (column, NMI, ARI, the same without labels, wrong, found, named)."""
     fits = Fits(X, len(np.unique(y)))
@@ -123,16 +156,22 @@ def measure(X, y, n_draws):
                 len(np.intersect1d(errors, conflicts)),
                 len(conflicts),
             )
+        if found is None or draw is draw_labels or PCKMeans is None:
+            continue
+        rival = fit_rival(X, len(np.unique(y)), *drawn)
+        if rival is not None:
+            values = *scores(y, rival, ~told), *scores(y, alone, ~told)
+            yield name + RIVAL, *values, 0, 0, 0
 
 
 def summarize(title, columns):
     """Print the means over sets, each a mean over draws."""
-    print(f"{title}\n{'':16} sets   NMI   ARI | without labels | wrong found named")
+    print(f"{title}\n{'':24} sets   NMI   ARI | without labels | wrong found named")
     for name, of_sets in columns.items():
         means = np.mean(list(of_sets.values()), axis=0)
         sums = np.sum(list(of_sets.values()), axis=0)
         print(
-            f"{name:16} {len(of_sets):4d} {means[0]:.3f} {means[1]:.3f} |   "
+            f"{name:24} {len(of_sets):4d} {means[0]:.3f} {means[1]:.3f} |   "
             f"{means[2]:.3f} {means[3]:.3f}  | {sums[4]:5.0f} {sums[5]:5.0f} "
             f"{sums[6]:5.0f}"
         )
@@ -168,11 +207,15 @@ def main():
         print(f"{name:28} {line}  {time.perf_counter() - begun:.1f} s", flush=True)
     both = {
         column: halves["even"][column] | halves["odd"][column]
-        for column in LABELS | LINKS
+        for column in [*LABELS, *LINKS, *(name + RIVAL for name in LINKS)]
     }
     for title, columns in {**halves, "all": both}.items():
         if any(columns.values()):
             summarize(title, {c: v for c, v in columns.items() if v})
+    results = defaultdict(dict)
+    for i, (column, *values) in enumerate(measure(*four_blobs(), 10)):
+        results[column][i] = values
+    summarize("halves of four blobs, ten draws", results)
 
 
 if __name__ == "__main__":

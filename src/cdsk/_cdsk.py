@@ -229,8 +229,9 @@ class CDSK(
         the votes of the other points contradict least respect them (see ``sizes_``).
         The graph, the embedding and the weights are not changed, but all votes are by
         the changed labels, also those for new points. Equal rows are never split; if
-        the bounds cannot be met exactly, a warning says so. Bounds that exclude each
-        other are refused, and not considered by ``n_clusters="auto"``. None: no bound.
+        the bounds cannot be met exactly, a warning says so. Rows with a known label or
+        a link are not moved. Bounds that exclude each other are refused, and not
+        considered by ``n_clusters="auto"``. None: no bound.
     random_state : int, RandomState instance or None, default=None
         Seeds the start of the eigensolver, k-means and the pivots of an approximation.
         The same seed gives the same bits for any ``n_threads``, and the same labels for

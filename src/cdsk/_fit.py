@@ -327,7 +327,7 @@ def _bound_sizes(
 ) -> tuple[CandidateFit, SizeChange | None]:
     """Return the winner with clusters of the sizes that are asked for, and the change.
 
-    Noise keeps its cluster and is not counted.
+    Noise keeps its cluster and is not counted. What is known holds.
     """
     settings, points = context.settings, problem.points
     least, most = settings.min_cluster_size, settings.max_cluster_size
@@ -335,11 +335,17 @@ def _bound_sizes(
         return winner, None
     context.progress.stage("margins", "sizes of the clusters")
     left_out = _leave_out(winner, points, problem.n_requested)
-    masses = points.masses
+    masses, known = points.masses, np.empty(0, dtype=np.intp)
     if noise is not None:
         masses = np.where(noise.is_noise(), 0.0, masses)
+    if context.constraints is not None:
+        inverse, row_weights = points.inverse, points.row_weights
+        rows = context.constraints.all_rows  # never noise
+        known = context.constraints.chains(inverse, row_weights).points
+        known_masses = np.bincount(inverse[rows], row_weights[rows], len(points))
+        masses = np.where(masses > 0, masses, known_masses)
     kernel = cast(Kernel, winner.kernel)
-    labels, change = move_points(kernel, left_out, masses, least, most)
+    labels, change = move_points(kernel, left_out, masses, least, most, known)
     moved = np.zeros(len(points), dtype=bool)
     moved[change.rows] = True
     rows = np.flatnonzero(moved[points.inverse] & (points.row_weights > 0))

@@ -20,6 +20,9 @@ there are none. That solves the problem of all pairs. Vertices are integral if a
 masses are 1; otherwise fewer points than clusters are split, and take the cluster of
 their largest part. Bounds that this violates are tightened by what is missing, and the
 problem is solved again.
+
+Points with a known label or a link keep their clusters. Their masses are taken from the
+bounds of these.
 """
 
 import math
@@ -161,10 +164,12 @@ def move_points(
     masses: Array,
     least: float | None,
     most: float | None,
+    known: NDArray[np.intp],
 ) -> tuple[Labels, SizeChange]:
     """Return labels (n,) of clusters of bounded sizes, and the change; rows are points.
 
-    ``masses`` (n,) are 0 for points that keep their labels and are not counted.
+    ``masses`` (n,) are 0 for points that keep their labels and are not counted. Points
+    that are ``known`` keep their labels and are counted.
     """
     labels = left_out.labels
     n_found = int(labels.max()) + 1
@@ -172,12 +177,15 @@ def move_points(
     before = np.bincount(labels, masses, n_found).astype(np.float64)
     new, least_cost, cost = labels, 0.0, 0.0
     if before.min() < low or before.max() > high:
-        counted = np.flatnonzero(masses)
-        costs = moving_costs(kernel, left_out)[counted, :n_found]
-        chosen, least_cost = solve_sizes(costs, masses[counted], low, high)
+        kept: Array = np.bincount(labels[known], masses[known], n_found).astype(float)
+        _check_known(kept, least, most, low, high, masses.sum())
+        movable = np.setdiff1d(np.flatnonzero(masses), known)
+        costs = moving_costs(kernel, left_out)[movable, :n_found]
+        lows: Array = np.maximum(low - kept, 0.0)
+        chosen, least_cost = solve_sizes(costs, masses[movable], lows, high - kept)
         new = labels.copy()
-        new[counted] = chosen
-        cost = float(masses[counted] @ costs[np.arange(len(counted)), chosen])
+        new[movable] = chosen
+        cost = float(masses[movable] @ costs[np.arange(len(movable)), chosen])
     after = np.bincount(new, masses, n_found).astype(np.float64)
     _warn_if_violated(after, low, high)
     rows = np.flatnonzero(new != labels)
@@ -191,6 +199,32 @@ def move_points(
         cost=cost,
         least_cost=least_cost,
     )
+
+
+def _check_known(
+    kept: Array,
+    least: float | None,
+    most: float | None,
+    low: float,
+    high: float,
+    total: float,
+) -> None:
+    """Refuse bounds that cannot be met if the masses ``kept`` (n_found,) stay."""
+    slack, largest = _ROUNDING * total, int(np.argmax(kept))
+    if kept[largest] > high + slack:
+        raise ValueError(
+            f"max_cluster_size={most!r} allows {high:.15g} rows, but cluster {largest} "
+            f"has {kept[largest]:.15g} rows with a known label or a link, which are "
+            "not moved. Use larger clusters, or leave out some of what is known."
+        )
+    missing, movable = np.maximum(low - kept, 0.0).sum(), total - kept.sum()
+    if missing > movable + slack:
+        raise ValueError(
+            f"min_cluster_size={least!r} needs {missing:.15g} more rows beside those "
+            "with a known label or a link, which are not moved, but only "
+            f"{movable:.15g} can be. Use smaller clusters, or leave out some of what "
+            "is known."
+        )
 
 
 def _warn_if_violated(sizes: Array, low: float, high: float) -> None:
@@ -237,14 +271,16 @@ def _walk(kernel: Kernel, labels: Labels, n_clusters: int) -> Array:
 
 
 def solve_sizes(
-    costs: Array, masses: Array, low: float, high: float
+    costs: Array, masses: Array, low: float | Array, high: float | Array
 ) -> tuple[Labels, float]:
     """Return the cheapest labels (n,) of bounded sizes, and the least relaxed cost.
 
-    ``costs`` (n, c) are per unit of ``masses`` (n,).
+    ``costs`` (n, c) are per unit of ``masses`` (n,); bounds are for all clusters, or
+    (c,).
     """
     n_clusters, least_cost = costs.shape[1], np.inf
-    lows, highs = np.full(n_clusters, float(low)), np.full(n_clusters, float(high))
+    lows = np.broadcast_to(low, n_clusters).astype(np.float64)
+    highs = np.broadcast_to(high, n_clusters).astype(np.float64)
     for i in range(_MAX_ROUNDS):
         shares, _, cost = _solve_relaxed(costs, masses, lows, highs)
         least_cost = min(least_cost, cost)  # tighter bounds cost more
