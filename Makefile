@@ -9,7 +9,7 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-random test-checks test-oldest coverage build-sanitized \
+.PHONY: demo test test-slow test-random test-checks test-clang test-oldest test-newest coverage build-sanitized \
     sanitize fuzz fuzz-sanitize lint bench bench-large bench-dask bench-paper asv bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
@@ -29,10 +29,25 @@ test-slow: $(VENV)/tools  ## run the tests of larger problems
 test-random: $(VENV)/tools  ## run the fast tests in a random order
 	$(PYTEST) -p randomly -m "not slow" $(TEST_ARGS)
 
+WARNINGS_ARE_ERRORS := -Csetup-args=-Dwerror=true
+
 # Tests that call compiled code directly, and tests of whole fits.
 test-checks: ## build again with bounds checks and run the tests of compiled code
-	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true \
+	$(MAKE) test VENV=.venv-checks \
+	    BUILD_OPTIONS="-Csetup-args=-Dchecks=true $(WARNINGS_ARE_ERRORS)" \
 	    TEST_ARGS="$(CORE_TESTS) $(WHOLE_TESTS)"
+
+test-clang:  ## build with clang, warnings are errors, and run the fast tests
+	$(MAKE) test CC=clang VENV=.venv-clang BUILD_OPTIONS="$(WARNINGS_ARE_ERRORS)"
+
+# Pre-releases, and nightly builds of what has some (SPEC 4).
+NIGHTLY := https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
+
+test-newest:  ## run the fast tests with pre-releases of dependencies
+	$(MAKE) .venv-newest/tools VENV=.venv-newest
+	.venv-newest/bin/python -m pip --quiet install --upgrade --pre \
+	    --extra-index-url $(NIGHTLY) numpy scipy scikit-learn
+	.venv-newest/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(TEST_ARGS)
 
 coverage: $(VENV)/tools  ## print the branch coverage of the fast tests, lowest first
 	$(PYTEST) -m "not slow" --cov --cov-report= $(TEST_ARGS)
@@ -155,5 +170,5 @@ $(VENV)/docs: pyproject.toml | $(VENV)/tools
 	touch $@
 
 clean:
-	rm -rf .venv .venv-checks .venv-oldest .venv-sanitize build dist demo.png \
+	rm -rf .venv .venv-checks .venv-clang .venv-newest .venv-oldest .venv-sanitize build dist demo.png \
 	    docs/api/generated docs/api/used docs/gallery
