@@ -10,7 +10,8 @@ SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.
     src/cdsk/* src/cdsk/*/*)
 
 .PHONY: demo test test-slow test-random test-checks test-clang test-oldest test-newest coverage build-sanitized \
-    sanitize fuzz fuzz-sanitize lint bench bench-large bench-dask bench-paper asv bench-check docs wheels clean
+    sanitize fuzz fuzz-sanitize arm64 lint bench bench-large bench-dask bench-paper asv \
+    asv-compare bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -81,6 +82,13 @@ build-sanitized:
 sanitize: build-sanitized
 	$(SANITIZED) -m pytest -q -p no:cacheprovider $(CORE_TESTS)
 
+# The inner loops are in C, and tests of them start no other programs.
+ARM64_TESTS := $(addprefix tests/test_,$(addsuffix .py,dense graph kernel kmeans neighbors \
+    products simd smo sparse spanning_tree votes weights))
+
+arm64: $(VENV)/tools  ## cross build for arm64, and tests of inner loops under qemu (Debian)
+	$(WITH_BIN) tools/arm64.sh -m "not slow" $(ARM64_TESTS)
+
 # Without SEED, a random one. The report says how to repeat a failure.
 SECONDS := 60
 FUZZ := -m benchmarks.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
@@ -119,6 +127,14 @@ ASV_CONFIG := benchmarks/asv/asv.conf.json
 asv: $(VENV)/tools  ## run every asv benchmark once in this environment (15 minutes)
 	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
 	$(WITH_BIN) asv run --quick --show-stderr --config $(ASV_CONFIG) -E existing:same
+
+# Both commits are built and measured in turn, on this machine, which should be idle.
+BASE = $(shell git describe --tags --abbrev=0)
+
+asv-compare: $(VENV)/tools  ## fail if a stage is 20 % slower than in BASE, a commit (an hour)
+	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
+	$(WITH_BIN) asv continuous --factor 1.2 --interleave-rounds --split --show-stderr \
+	    --config $(ASV_CONFIG) $(ARGS) $(BASE) HEAD
 
 bench-check: $(VENV)/tools  ## check that the benchmarks run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same

@@ -83,11 +83,11 @@ def test_constant_data_are_refused(rule):
         CDSK(2, bandwidth=rule).fit(np.ones((20, 3)))
 
 
-@pytest.mark.parametrize("n_neighbors", [None, 2])
-def test_constant_sparse_data_are_refused(n_neighbors):
-    X = sparse.csr_array(np.ones((3, 2)))
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rows_that_missing_cells_make_equal(container):
+    X = container(np.array([[1.0, np.nan], [np.nan, 2.0], [1.0, 2.0]]))
     with pytest.raises(ValueError, match=r"bandwidth of zero .* all points are equal"):
-        CDSK(1, n_neighbors=n_neighbors).fit(X)
+        CDSK(1).fit(X)
 
 
 def test_message_names_equal_distances_and_duplicates():
