@@ -129,12 +129,13 @@ asv: $(VENV)/tools  ## run every asv benchmark once in this environment (15 minu
 	$(WITH_BIN) asv run --quick --show-stderr --config $(ASV_CONFIG) -E existing:same
 
 # Both commits are built and measured in turn, on this machine, which should be idle.
-BASE = $(shell git describe --tags --abbrev=0)
+BASE := HEAD~1
 
 asv-compare: $(VENV)/tools  ## fail if a stage is 20 % slower than in BASE, a commit (an hour)
 	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
 	$(WITH_BIN) asv continuous --factor 1.2 --interleave-rounds --split --show-stderr \
-	    --config $(ASV_CONFIG) $(ARGS) $(BASE) HEAD
+	    --config $(ASV_CONFIG) $(ARGS) \
+	    $$(git rev-parse $(BASE)) $$(git rev-parse HEAD)
 
 bench-check: $(VENV)/tools  ## check that the benchmarks run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
