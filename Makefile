@@ -9,8 +9,9 @@ WITH_BIN := PATH="$(CURDIR)/$(BIN):$$PATH"
 SOURCES := $(wildcard meson.build meson.options pyproject.toml docs/description.md \
     src/cdsk/* src/cdsk/*/*)
 
-.PHONY: demo test test-slow test-random test-checks test-oldest coverage build-sanitized \
-    sanitize fuzz fuzz-sanitize lint bench bench-large bench-dask bench-paper asv bench-check docs wheels clean
+.PHONY: demo test test-slow test-random test-checks test-clang test-oldest test-newest coverage build-sanitized \
+    sanitize fuzz fuzz-sanitize arm64 lint bench bench-large bench-dask bench-paper asv \
+    asv-compare bench-check docs wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed  ## cluster bundled data, print a table, write demo.png
@@ -29,10 +30,25 @@ test-slow: $(VENV)/tools  ## run the tests of larger problems
 test-random: $(VENV)/tools  ## run the fast tests in a random order
 	$(PYTEST) -p randomly -m "not slow" $(TEST_ARGS)
 
+WARNINGS_ARE_ERRORS := -Csetup-args=-Dwerror=true
+
 # Tests that call compiled code directly, and tests of whole fits.
 test-checks: ## build again with bounds checks and run the tests of compiled code
-	$(MAKE) test VENV=.venv-checks BUILD_OPTIONS=-Csetup-args=-Dchecks=true \
+	$(MAKE) test VENV=.venv-checks \
+	    BUILD_OPTIONS="-Csetup-args=-Dchecks=true $(WARNINGS_ARE_ERRORS)" \
 	    TEST_ARGS="$(CORE_TESTS) $(WHOLE_TESTS)"
+
+test-clang:  ## build with clang, warnings are errors, and run the fast tests
+	$(MAKE) test CC=clang VENV=.venv-clang BUILD_OPTIONS="$(WARNINGS_ARE_ERRORS)"
+
+# Pre-releases, and nightly builds of what has some (SPEC 4).
+NIGHTLY := https://pypi.anaconda.org/scientific-python-nightly-wheels/simple
+
+test-newest:  ## run the fast tests with pre-releases of dependencies
+	$(MAKE) .venv-newest/tools VENV=.venv-newest
+	.venv-newest/bin/python -m pip --quiet install --upgrade --pre \
+	    --extra-index-url $(NIGHTLY) numpy scipy scikit-learn
+	.venv-newest/bin/python -m pytest -n 2 --dist loadfile -m "not slow" $(TEST_ARGS)
 
 coverage: $(VENV)/tools  ## print the branch coverage of the fast tests, lowest first
 	$(PYTEST) -m "not slow" --cov --cov-report= $(TEST_ARGS)
@@ -65,6 +81,13 @@ build-sanitized:
 
 sanitize: build-sanitized
 	$(SANITIZED) -m pytest -q -p no:cacheprovider $(CORE_TESTS)
+
+# The inner loops are in C, and tests of them start no other programs.
+ARM64_TESTS := $(addprefix tests/test_,$(addsuffix .py,dense graph kernel kmeans neighbors \
+    products simd smo sparse spanning_tree votes weights))
+
+arm64: $(VENV)/tools  ## cross build for arm64, and tests of inner loops under qemu (Debian)
+	$(WITH_BIN) tools/arm64.sh -m "not slow" $(ARM64_TESTS)
 
 # Without SEED, a random one. The report says how to repeat a failure.
 SECONDS := 60
@@ -104,6 +127,15 @@ ASV_CONFIG := benchmarks/asv/asv.conf.json
 asv: $(VENV)/tools  ## run every asv benchmark once in this environment (15 minutes)
 	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
 	$(WITH_BIN) asv run --quick --show-stderr --config $(ASV_CONFIG) -E existing:same
+
+# Both commits are built and measured in turn, on this machine, which should be idle.
+BASE := HEAD~1
+
+asv-compare: $(VENV)/tools  ## fail if a stage is 20 % slower than in BASE, a commit (an hour)
+	$(WITH_BIN) asv machine --yes --config $(ASV_CONFIG)
+	$(WITH_BIN) asv continuous --factor 1.2 --interleave-rounds --split --show-stderr \
+	    --config $(ASV_CONFIG) $(ARGS) \
+	    $$(git rev-parse $(BASE)) $$(git rev-parse HEAD)
 
 bench-check: $(VENV)/tools  ## check that the benchmarks run
 	$(WITH_BIN) asv check --config $(ASV_CONFIG) -E existing:same
@@ -155,5 +187,5 @@ $(VENV)/docs: pyproject.toml | $(VENV)/tools
 	touch $@
 
 clean:
-	rm -rf .venv .venv-checks .venv-oldest .venv-sanitize build dist demo.png \
+	rm -rf .venv .venv-checks .venv-clang .venv-newest .venv-oldest .venv-sanitize build dist demo.png \
 	    docs/api/generated docs/api/used docs/gallery

@@ -112,9 +112,10 @@ class Case:
         kernel = self.params.get("kernel")
         if kernel not in ("precomputed", "precomputed_neighbors"):
             return X, new
-        X = replace(self.rows, container="array", missing=0.0).make()
+        X = replace(self.rows, container="array", missing=0.0, scale=1.0).make()
         if kernel == "precomputed_neighbors" and len(X) > 1:
             graph = kneighbors_graph(X, min(5, len(X) - 1), mode="distance")
+            graph = graph * self.rows.scale
             return graph, graph[:3]
         D = pairwise_distances(X)
         K = np.exp(-((D / max(D.mean(), 1e-300)) ** 2))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -80,6 +81,13 @@ def test_duplicates_get_a_positive_local_bandwidth(rng):
 def test_constant_data_are_refused(rule):
     with pytest.raises(ValueError, match=r"bandwidth of zero .* all points are equal"):
         CDSK(2, bandwidth=rule).fit(np.ones((20, 3)))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rows_that_missing_cells_make_equal(container):
+    X = container(np.array([[1.0, np.nan], [np.nan, 2.0], [1.0, 2.0]]))
+    with pytest.raises(ValueError, match=r"bandwidth of zero .* all points are equal"):
+        CDSK(1).fit(X)
 
 
 def test_message_names_equal_distances_and_duplicates():

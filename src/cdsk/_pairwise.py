@@ -286,7 +286,7 @@ def check_nonzero_bandwidth(value: float | Array, X: Any, rule: str) -> None:
     """Raise ValueError with the reason if a bandwidth is zero."""
     if np.all(np.asarray(value) > 0):
         return
-    if (X == X[0]).all():
+    if not (X.max(axis=0) - X.min(axis=0)).max() > 0:
         reason = "all points are equal"
     elif rule in ("variance", "std"):
         reason = "all pairwise distances are equal"
