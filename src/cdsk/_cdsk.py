@@ -210,7 +210,7 @@ class CDSK(
         Solver of the spectral step: ``scipy.sparse.linalg.eigsh``, on a factorized
         matrix if that is cheap; block Lanczos; the same preconditioned by a hierarchy
         of coarser graphs, for truncated kernels; randomized subspace iteration, which
-        needs the least memory and most products; or LAPACK, which also solves small
+        needs less memory and many more products; or LAPACK, which also solves small
         problems for all others. "auto" uses "block_lanczos" for kernel matrices in
         memory, and for truncated kernels "eigsh" or, for many points, "multilevel".
     assign_labels : {"kmeans", "cluster_qr", "discretize", "auto"}, default="kmeans"

@@ -8,7 +8,7 @@
 "block_lanczos"  block Lanczos on A
 "multilevel"     the same, with residuals preconditioned by a hierarchy of smaller
                  graphs; for sparse S only
-"randomized"     subspace iteration from a random block, with two blocks in memory
+"randomized"     subspace iteration from a random block
 "auto"           "dense" for small problems and for a large part of the spectrum, else
                  "block_lanczos" where K is in memory; for sparse S "eigsh" if a
                  factorization is cheap, "multilevel" if not
@@ -355,7 +355,7 @@ def _orthonormalize(vectors: Array, fixed: tuple[Array, ...], n_threads: int) ->
 # Subspace iteration: the randomized range finder of Halko, Martinsson & Tropp (2011,
 # algorithm 4.4), whose power iterations go on until the certificate holds.
 #
-# Block Lanczos keeps the images of all steps, this method those of the last one: it
+# Block Lanczos keeps the images of many steps, this method those of the last one: it
 # needs less memory and more products.
 
 
