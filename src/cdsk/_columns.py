@@ -299,7 +299,8 @@ class ColumnSearch:
 
 def refuse_categories(categorical_features: Any, got: str) -> None:
     """Refuse columns of categories that the caller names, where X has none."""
-    if not isinstance(categorical_features, str | type(None)):
+    is_told = not isinstance(categorical_features, str | type(None))
+    if is_told and np.size(categorical_features):
         raise ValueError(
             f"categorical_features={categorical_features!r} needs a frame or a dense "
             f"array with these columns; X is {got}. Leave it at 'from_dtype', or pass "
