@@ -155,6 +155,11 @@ def test_missing_cells_of_updates_add_up():
     assert fit(np.nan_to_num(HOLED)).missing_ is None
 
 
+def test_a_frame_without_columns():
+    with pytest.raises(ValueError, match="must have at least one column; got a frame"):
+        fit(FRAME[[]])
+
+
 def test_columns_are_those_of_cdsk():
     model = fit(split(FRAME, 100))
     assert model.columns_ == Columns.find(FRAME, "from_dtype")

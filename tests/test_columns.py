@@ -279,7 +279,7 @@ def test_dates_as_text_are_told(dates):
 def test_empty_frames():
     frame = in_pandas()
     for part, noun in ((frame[[]], "column"), (frame[:0], "row"), (frame[[]][:0], "c")):
-        with pytest.raises(ValueError, match=f"X must have a {noun}.* got a frame of"):
+        with pytest.raises(ValueError, match=f"at least one {noun}.* got a frame of"):
             fit(part)
 
 

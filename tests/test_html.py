@@ -374,6 +374,24 @@ def test_profiles_are_sentences_and_distributions(page, model, data):
         assert numbers.max() <= 160
 
 
+def test_long_names_leave_room(model, data, tmp_path):
+    column = "customer_home_city_" + "w" * 300
+    city = np.array(["Lima", "Oslo"])[(model.labels_ == 0).astype(int)]
+    frame = pd.DataFrame({column: city, "x": np.asarray(data)[:, 0]})
+    page = read_page(model.report(frame), tmp_path, map=False)
+    headers = [text for text in page.get_texts("th", scope="col") if "customer" in text]
+    assert headers
+    assert max(map(len, headers)) <= 40
+    titles = [a.get("title") for tag, a, _ in page.elements if tag == "th"]
+    assert column in titles
+    captions = [text for text in page.get_texts("figcaption") if "customer" in text]
+    assert {text.rpartition(" = ")[2] for text in captions} <= {"Lima", "Oslo"}
+    assert captions and max(map(len, captions)) <= 32
+    css = page.get_texts("style")[0]
+    rule = re.search(r"header p \{ max-width[^}]*\}", css)
+    assert "overflow-wrap: anywhere" in rule.group()
+
+
 def test_profiles_of_categories_and_missing_cells(model, data, tmp_path):
     table = pd.DataFrame({"color": np.where(model.labels_ == 0, MALICIOUS[0], "blue")})
     table["size"] = np.where(model.labels_ == 1, np.nan, 3.0)

@@ -12,6 +12,7 @@ from cdsk import CDSK, BlockCDSK, plot
 
 pytest.importorskip("matplotlib")
 
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 
@@ -93,6 +94,37 @@ def test_names_are_shortened_and_no_formulas(fitted, ax):
         assert "price in $ and $" in [label.get_text() for label in labels]
         draw(ax)
         ax.clear()
+
+
+@pytest.mark.parametrize("kind", ["heat", "strips"])
+def test_categories_of_long_columns_are_told_apart(ax, kind):
+    rng, labels = np.random.default_rng(0), np.arange(90) % 3
+    city = np.array(["Lima", "Oslo", "Rome"])[labels]
+    column = "customer_home_city_as_given_in_the_form"
+    frame = pd.DataFrame({"x": 9.0 * labels + rng.normal(size=90), column: city})
+    model = CDSK(3, random_state=0).fit(frame)
+    plot.profiles(model, frame, kind=kind, ax=ax)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    for category in ("Lima", "Oslo", "Rome"):
+        (name,) = (name for name in names if name.endswith(f"= {category}"))
+        assert name.startswith("customer_home")
+        assert len(name) <= 30
+
+
+@pytest.mark.parametrize("kind", ["heat", "strips"])
+def test_names_have_room_in_a_plain_figure(fitted, kind):
+    model, frame = fitted
+    figure = pyplot.figure()
+    try:
+        ax = plot.profiles(model, frame, kind=kind)
+        figure.canvas.draw()
+        box = figure.bbox
+        for text in (*ax.get_yticklabels(), *ax.texts, ax.xaxis.label):
+            extent = text.get_window_extent()
+            assert extent.x0 >= box.x0 and extent.x1 <= box.x1
+            assert extent.y0 >= box.y0 and extent.y1 <= box.y1
+    finally:
+        pyplot.close(figure)
 
 
 def test_strips_are_distributions(fitted, ax):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rules: they cover the rows they say, by trees of scikit-learn, measured honestly."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -141,6 +143,19 @@ def test_precision_is_not_that_of_the_fit():
             f"precision 0.8 (best {rule.precision:.2f})"
         )
     assert found.to_dict()["rule"].tolist() == [None, None]
+
+
+def test_the_best_precision_is_not_rounded_to_the_required_one():
+    # 797 of 1000 rows below a threshold belong to the cluster
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 1], [797, 203, 1000])
+    X = rng.random((2000, 1)) + np.repeat([0.0, 5.0], 1000)[:, np.newaxis]
+    found = find(X, labels, max_depth=1, min_precision=0.8)
+    best = found.rules[0].precision
+    assert found.rules[0].conditions == ()
+    assert 0.795 <= best < 0.8
+    (told,) = re.findall(r"best ([\d.]+)", str(found).splitlines()[0])
+    assert float(told) < 0.8
 
 
 def test_a_required_precision_is_reached():

@@ -377,7 +377,7 @@ def test_tables(tmp_path, monkeypatch, capsys):
     voters, fits = capsys.readouterr().out.split("\n\n")
     assert voters.startswith("| 1 tables |")
     assert voters.count("| 1.000 / 1.000 ") == 4 * len(study.VOTERS)
-    assert fits.count("| 1.000 / 1.000 |") == 3 + len(study.GAINS) + 4
+    assert fits.count("| 1.000 / 1.000 |") == 3 + len(study.GAINS) + 6 + 4
     (_, frame, labels), _ = study.load(tmp_path, 50)
     assert len(frame) == len(labels) == 50
     kept = np.random.RandomState(0).permutation(60)[:50]

@@ -9,7 +9,8 @@ NAME,COLUMN,KIND with KIND "number" or "category". Prints mean NMI / ARI in two 
 
     voters   groups of partitions for each coding: kernels on the neighbor graph and
              spanning trees as for numbers, and kernels on all pairs
-    codings  fits with one coding, with the selected one for several gains, and k-means
+    codings  fits with one coding, with the selected one for several gains, of landmarks
+             with several factors of their votes, and k-means
 
 docs/notes/2026-11-19-tables.md discusses them.
 """
@@ -18,6 +19,7 @@ import argparse
 import csv
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -26,10 +28,12 @@ from sklearn.decomposition import PCA
 
 from benchmarks.studies import sets
 from benchmarks.studies.voters import record, select_among
-from cdsk import CDSK
+from cdsk import CDSK, BlockCDSK
 from cdsk._candidates import WIDE_FACTORS, make_candidates, wide_candidates
 from cdsk._coding import CODINGS, Coding
 from cdsk._columns import Columns
+from cdsk.blocks import _estimator
+from cdsk.blocks._landmarks import LANDMARK_METHODS
 
 GRAPH, TREE, NEIGHBOR, HALF = "graph", "tree", "neighbor", "0.5"
 WIDE = NEIGHBOR, *(f"{factor:g}" for factor in WIDE_FACTORS)
@@ -47,6 +51,8 @@ VOTERS = {
 }
 GAINS = 1.0, 1.2, 1.5, 2.0
 COMPONENTS = ", components"
+# Of the votes of landmarks, in units of their scales.
+FACTORS = 1.0, 0.5, 0.25
 
 
 def load(folder, cap):
@@ -117,6 +123,18 @@ def by_gain(frame, n_clusters):
     return labels | {"default": found.labels_}
 
 
+def by_landmarks(frame, n_clusters):
+    """Return the labels of BlockCDSK by the kind of landmarks and factor of votes."""
+    labels = {}
+    for method in LANDMARK_METHODS:
+        for factor in FACTORS:
+            model = BlockCDSK(n_clusters, landmarks=method, random_state=0, n_threads=1)
+            with mock.patch.object(_estimator, "TABLE_FACTOR", factor):
+                name = f"BlockCDSK, {method}, votes at {factor:g} of the scales"
+                labels[name] = model.fit(frame).labels_
+    return labels
+
+
 def peers(coded, n_clusters):
     """Return the labels of k-means in every coding."""
     means = KMeans(n_clusters, n_init=10, random_state=0)
@@ -145,7 +163,8 @@ def main(arguments=None):
         for coding, Z in coded.items():
             for group, labels in winners(Z, n_clusters).items():
                 add(voted, (group, coding), y, labels)
-        labels_of = by_gain(frame, n_clusters) | peers(coded, n_clusters)
+        labels_of = by_gain(frame, n_clusters) | by_landmarks(frame, n_clusters)
+        labels_of |= peers(coded, n_clusters)
         for key, labels in labels_of.items():
             add(fitted, key, y, labels)
 

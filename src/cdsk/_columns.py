@@ -137,8 +137,8 @@ class Values:
         present = {cell: n for cell, n in counts.items() if not is_missing(cell)}
         rows = range(first_row + len(cells) - 1, first_row - 1, -1)
         first = dict(zip(reversed(cells), rows, strict=True))
-        types = _first_types(cells, first_row)
-        return cls(present, {cell: first[cell] for cell in present}, types)._limited()
+        first = {cell: first[cell] for cell in present}
+        return cls(present, first, _first_types(cells, first, first_row))._limited()
 
     def merge(self, other: Self) -> Self:
         """Return the values of the rows of both, in any order of the two."""
@@ -299,7 +299,8 @@ class ColumnSearch:
 
 def refuse_categories(categorical_features: Any, got: str) -> None:
     """Refuse columns of categories that the caller names, where X has none."""
-    if not isinstance(categorical_features, str | type(None)):
+    is_told = not isinstance(categorical_features, str | type(None))
+    if is_told and np.size(categorical_features):
         raise ValueError(
             f"categorical_features={categorical_features!r} needs a frame or a dense "
             f"array with these columns; X is {got}. Leave it at 'from_dtype', or pass "
@@ -485,17 +486,23 @@ def _type_of(cell: Any) -> str | None:
     return "numbers" if isinstance(cell, numbers.Real | np.generic) else None
 
 
-def _first_types(cells: Sequence[Any], first_row: int) -> dict[str, tuple[Any, int]]:
-    """Return the first cell of each type, and its row."""
+def _first_types(
+    cells: Sequence[Any], first_rows: Mapping[Any, int], first_row: int
+) -> dict[str, tuple[Any, int]]:
+    """Return the first cell of each type, and its row, given those of the values."""
     found: dict[str, tuple[Any, int]] = {}
-    for kind in set(map(type, cells)):
-        cell_and_row = (
-            (cell, row)
-            for row, cell in enumerate(cells, first_row)
-            if type(cell) is kind and not is_missing(cell)
-        )
-        first = next(cell_and_row, None)
-        if first is not None and (name := _type_of(first[0])) is not None:
+    firsts = list(first_rows.items())
+    kinds = set(map(type, cells))
+    if kinds & {bool, np.bool_} and len(kinds) > 1:  # True and 1 are one value
+        for kind in kinds:
+            rows = (
+                (cell, row)
+                for row, cell in enumerate(cells, first_row)
+                if type(cell) is kind and not is_missing(cell)
+            )
+            firsts += [first for first in [next(rows, None)] if first is not None]
+    for first in firsts:
+        if (name := _type_of(first[0])) is not None:
             found[name] = _earlier(first, found.get(name, first))
     return found
 

@@ -811,12 +811,12 @@ def check_columns(X: Any, name: str) -> None:
 
 def check_size_of_frame(X: Any) -> None:
     """Refuse a frame without columns or rows."""
-    for n, noun in zip(X.shape[::-1], ("column", "row"), strict=True):
-        if n == 0:
-            raise ValueError(
-                f"X must have a {noun} at least; got a frame of {X.shape[0]} rows and "
-                f"{X.shape[1]} columns."
-            )
+    n, d = X.shape
+    if n == 0 or d == 0:
+        raise ValueError(
+            f"X must have at least one {'column' if d == 0 else 'row'}; got a frame of "
+            f"{n} rows and {d} columns."
+        )
 
 
 def check_names(X: Any, name: str) -> None:

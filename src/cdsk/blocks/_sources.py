@@ -313,6 +313,10 @@ def _check_column_names(block, number, expected):
     if not is_frame(block):
         return expected
     columns = list(block.columns)
+    if not columns:
+        raise ValueError(
+            f"Block {number} of X must have at least one column; got a frame without."
+        )
     if expected is not None and columns != expected:
         raise ValueError(
             f"Block {number} of X must have the same columns as earlier blocks, in the "

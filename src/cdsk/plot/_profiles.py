@@ -12,7 +12,7 @@ from cdsk._profiles import MISSING, NUMBER, LabeledTable, compute_profiles
 from cdsk._validation import check_choice, check_integer
 from cdsk.blocks._estimator import LandmarkEstimator
 from cdsk.plot._common import DARK, GRAY, get_axes, get_fitted_model, make_palette
-from cdsk.report._formatting import format_number, format_share, shorten_name
+from cdsk.report._formatting import format_number, format_share
 from cdsk.report._sentences import name_line
 
 if TYPE_CHECKING:
@@ -85,7 +85,10 @@ def profiles(
     lines = found.order_lines()[:max_features]
     # noise comes last
     order = np.argsort(found.clusters < 0, kind="stable")
-    ax = get_axes(ax)
+    is_given, ax = ax is not None, get_axes(ax)
+    figure = ax.figure
+    if not is_given and len(figure.axes) == 1 and figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")  # room for the names
     if kind == "heat":
         _plot_heat(ax, found, lines, order)
     else:
@@ -104,8 +107,9 @@ def _label_rows(ax, found, lines, positions):
     for i in lines:
         line = found.lines[i]
         feature = {"kind": line.kind, "category": line.category}
-        names.append(name_line(feature | {"feature": line.feature}))
-    ax.set_yticks(positions, [shorten_name(name, _MAX_NAME) for name in names])
+        feature["feature"] = line.feature
+        names.append(name_line(feature, length=_MAX_NAME))
+    ax.set_yticks(positions, names)
     size = float(np.clip(200.0 / max(len(lines), 1), 4.0, 9.0))
     for label in ax.get_yticklabels():
         label.set_fontsize(size)

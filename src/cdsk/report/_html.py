@@ -21,6 +21,7 @@ from cdsk.report._formatting import (
     format_representation,
     format_share,
     pluralize,
+    shorten_name,
 )
 from cdsk.report._profile_cards import render_profiles
 from cdsk.report._sentences import (
@@ -392,8 +393,12 @@ def _render_outliers(summary):
 def _render_row_table(summary, listed, caption):
     """Return a table of (kind, row) pairs with statistics and features."""
     has_kind = any(kind for kind, _ in listed)
-    names = [escape(feature["name"]) for feature in summary["features"]["shown"]]
-    header = ["Row", *["Typical"] * has_kind, "Cluster", "Margin", "Typicality", *names]
+    header = ["Row", *["Typical"] * has_kind, "Cluster", "Margin", "Typicality"]
+    header = [f'<th scope="col">{name}</th>' for name in header]
+    for feature in summary["features"]["shown"]:
+        name, short = feature["name"], shorten_name(feature["name"])
+        title = f' title="{escape(name, quote=True)}"' if "…" in short else ""
+        header.append(f'<th scope="col"{title}>{escape(short)}</th>')
     lines = []
     for kind, row in listed:
         name = str(row["row"] if row["name"] is None else row["name"])
@@ -408,11 +413,11 @@ def _render_row_table(summary, listed, caption):
             f'<tr data-row="{row["row"]}"><th scope="row">{escape(name)}</th>{cells}'
             "</tr>"
         )
-    header = "".join(f'<th scope="col">{name}</th>' for name in header)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
         f'<table><caption class="visually-hidden">{caption}</caption>'
-        f"<thead><tr>{header}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        f"<thead><tr>{''.join(header)}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 

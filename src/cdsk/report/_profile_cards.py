@@ -11,8 +11,8 @@ from cdsk.report._svg import format_color
 _MAX_EXPANDED = 6
 # Size of a distribution in units of SVG.
 _WIDTH, _HEIGHT = 160, 44
-# Length of a name in the tooltip of its card.
-_MAX_TITLE = 200
+# Length of the heading of a card, of two lines, and of a name in its tooltip.
+_MAX_HEADING, _MAX_TITLE = 32, 200
 
 
 def render_profiles(profiles, all_profiles, distributions):
@@ -41,9 +41,11 @@ def render_profiles(profiles, all_profiles, distributions):
 def _render_card(feature, distribution, i):
     value, elsewhere = format_values(feature)
     name = escape(name_line(feature), quote=True)
+    heading = escape(name_line(feature, length=_MAX_HEADING))
     title = escape(shorten_name(feature["feature"], _MAX_TITLE), quote=True)
     return (
-        f'<figure class="card"><figcaption title="{title}"><b>{name}</b></figcaption>'
+        f'<figure class="card"><figcaption title="{title}"><b>{heading}</b>'
+        "</figcaption>"
         f"{_render_distribution(feature, distribution, i, name)}"
         f"<p>{escape(value)}, elsewhere {escape(elsewhere)}</p></figure>"
     )

@@ -410,9 +410,10 @@ def describe_rules(rules: Rules) -> list[str]:
         if math.isnan(rule.precision):
             text = "too few different rows to measure a rule"
         elif not rule.conditions:
+            best, _ = format_pair(rule.precision, rules.min_precision)
             text = (
                 f"no rule of depth {rules.max_depth} reaches precision "
-                f"{rules.min_precision:.3g} (best {rule.precision:.2f})"
+                f"{rules.min_precision:.3g} (best {best})"
             )
         sentences.append(f"{name}, {pluralize(format_count(rule.size), 'row')}: {text}")
     if rules.n_used < rules.n_rows:
@@ -422,18 +423,19 @@ def describe_rules(rules: Rules) -> list[str]:
     return sentences
 
 
-def name_line(feature, is_rare=False):
+def name_line(feature, is_rare=False, length=70):
     """Return what a line of a profile compares: "age", "color = red", "age missing".
 
-    Of a rare category or missing cell: "color rarely red", "age rarely missing".
+    Of a rare category or missing cell: "color rarely red", "age rarely missing". Of a
+    long name, at most ``length`` characters: the column is shortened most.
     """
-    name = shorten_name(feature["feature"])
+    end = ""
     if feature["kind"] == "category":
         sign = "rarely" if is_rare else "="
-        return f"{name} {sign} {shorten_name(feature['category'], 30)}"
-    if feature["kind"] == "missing":
-        return f"{name} rarely missing" if is_rare else f"{name} missing"
-    return name
+        end = f" {sign} {shorten_name(feature['category'], min(30, length // 2))}"
+    elif feature["kind"] == "missing":
+        end = " rarely missing" if is_rare else " missing"
+    return shorten_name(feature["feature"], min(40, length - len(end))) + end
 
 
 def format_values(feature):
