@@ -33,8 +33,9 @@ from cdsk._constraints import read_constraints
 from cdsk._fit import finish, fit_all_views, guide, preprocess, refine, resolve_lam
 
 try:
-    from active_semi_clustering.exceptions import EmptyClustersException
-    from active_semi_clustering.semi_supervised.pairwise_constraints import PCKMeans
+    with np.errstate():  # the import changes it
+        from active_semi_clustering.exceptions import EmptyClustersException
+        from active_semi_clustering.semi_supervised import PCKMeans
 except ImportError:
     PCKMeans = None
 
