@@ -35,8 +35,9 @@ from cdsk._fit import finish, preprocess, resolve_lam
 from cdsk._view_fits import fit_all_views, guide
 
 try:
-    from active_semi_clustering.exceptions import EmptyClustersException
-    from active_semi_clustering.semi_supervised.pairwise_constraints import PCKMeans
+    with np.errstate():  # the import changes it
+        from active_semi_clustering.exceptions import EmptyClustersException
+        from active_semi_clustering.semi_supervised import PCKMeans
 except ImportError:
     PCKMeans = None
 
