@@ -9,6 +9,7 @@ float32, centered and scaled; distances are computed again from differences.
 """
 
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ _SECONDS, _PER_COORDINATE, _PER_POINT = 45.0, 1e-7, 6e-5
 
 # Bytes per point, beside its coordinates: candidates and updates for 21 neighbors.
 _BYTES_PER_POINT = 1500
+
+# Not all thread pools of numba survive that two threads use them.
+_ONE_AT_A_TIME = Lock()
 
 # Coordinates of differences at a time.
 _CHUNK_SIZE = 2**18
@@ -68,7 +72,8 @@ def find_approximately(
     check_memory(n * (4 * d + _BYTES_PER_POINT), stage, "Use fewer points.")
     points = (X - X.mean(axis=0)).astype(np.float32, copy=False)
     points /= max(np.abs(points).max(), np.finfo(np.float32).tiny)
-    index = NNDescent(points, n_neighbors=k + 1, random_state=SEED, n_jobs=1)
+    with _ONE_AT_A_TIME:
+        index = NNDescent(points, n_neighbors=k + 1, random_state=SEED, n_jobs=1)
     indices = index.neighbor_graph[0]
     distances = _distances(X, indices)
     # neither the point itself, nor what was not found

@@ -210,9 +210,9 @@ def _check_neighbors(transformer: Any) -> None:
     is_complete = all(hasattr(transformer, name) for name in methods)
     if not is_complete or isinstance(transformer, type):
         raise ValueError(
-            "neighbors must be None, 'approximate', or a transformer of points to a "
-            "sparse graph of distances, such as "
-            f"KNeighborsTransformer(mode='distance'); got {transformer!r}."
+            "neighbors must be None or a transformer of points to a sparse graph of "
+            "distances, such as KNeighborsTransformer(mode='distance'), or "
+            f"'approximate'; got {transformer!r}."
         )
     if getattr(transformer, "mode", "distance") != "distance":
         raise ValueError(
