@@ -107,6 +107,14 @@ def test_kernels_are_the_wide_ones_of_cdsk(method):
     assert all(name.startswith("bandwidth") for name in model.choice_.names)
 
 
+def test_updates_keep_the_kernels_of_tables():
+    X, y = three_kinds()
+    model = BlockCDSK(3, random_state=0).fit(X[:400]).partial_fit(X[400:])
+    assert all(name.startswith("bandwidth") for name in model.choice_.names)
+    assert model.landmark_counts_.sum() == model.n_samples_ == 600
+    assert adjusted_rand_score(y, model.predict(X)) > 0.85
+
+
 def test_landmarks_of_all_rows_have_the_kernels_and_labels_of_cdsk():
     X, _ = three_kinds()
     how = {"n_landmarks": 600, "landmarks": "uniform", "representation": "indicators"}

@@ -343,6 +343,11 @@ def test_tables_with_categories_and_missing_cells(table, npartitions):
     found = model().fit(frames.from_pandas(table, npartitions=npartitions))
     assert found.columns_ == expected.columns_
     assert (found.landmarks_ == expected.landmarks_).all()
+    assert found.choice_.names == expected.choice_.names
+    holes = found.missing_
+    assert holes.names == expected.missing_.names
+    assert holes.count.tolist() == table.isna().sum().tolist()
+    assert (holes.association == expected.missing_.association).all()
     assert (found.labels_.compute() == expected.labels_).all()
     votes = found.decision_function(frames.from_pandas(table, npartitions=3))
     assert (votes.compute() == expected.decision_function(table)).all()
