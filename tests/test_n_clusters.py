@@ -323,7 +323,7 @@ def test_memory_is_asked_for_before_the_search(rng, monkeypatch, count, limit_me
     def no_search(*args, **options):
         raise AssertionError("searched")
 
-    monkeypatch.setattr("cdsk._count_choice.Neighbors", no_search)
+    monkeypatch.setattr("cdsk._count_choice.find_neighbors", no_search)
     limit_memory(1_000_000)
     with pytest.raises(MemoryError, match="A fit of 1,000 points, 20 neighbors"):
         count(rng.normal(size=(1000, 4)))

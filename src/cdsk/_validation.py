@@ -38,9 +38,7 @@ PAIRWISE_KERNELS = tuple("chi2 cosine laplacian linear poly polynomial sigmoid".
 PRECOMPUTED_KERNELS = ("precomputed", "precomputed_neighbors")
 BANDWIDTH_RULES = ("neighbor", "variance", "std", "median", "local")
 METRICS = ("euclidean", "cosine")  # "cosine" is the Euclidean one of unit rows
-EIGEN_SOLVERS = (
-    *("auto", "eigsh", "block_lanczos", "multilevel", "randomized", "dense"),
-)
+EIGEN_SOLVERS = tuple("auto eigsh block_lanczos multilevel randomized dense".split())
 _RAW = ("auto", "raw")  # representations that may leave points as they are
 LABEL_METHODS = ("kmeans", "cluster_qr", "discretize", "auto")
 
@@ -132,13 +130,8 @@ def _check_combinations(model: Any) -> None:
     if model.representation == "layout":
         reason = "cannot be found in a layout, which moves outliers into clusters"
         _refuse(model, reason, "representation", noise=(bool(model.noise), "None"))
-    is_approximate = isinstance(model.neighbors, str)
-    if is_approximate and bandwidth != "auto":
-        reason = "finds the neighbors of a truncated kernel"
-        _refuse(model, reason, "n_neighbors", neighbors=(not has_k, "None"))
-    if has_graph and not is_approximate and is_auto:
-        reason = "searches for neighbors by itself"
-        _refuse(model, reason, "neighbors", n_clusters=(True, "an integer"))
+    if has_graph:
+        _check_graph(model)
     if model.approximation is not None:
         is_several = bandwidth in ("auto", "local")
         _refuse(
@@ -154,6 +147,16 @@ def _check_combinations(model: Any) -> None:
     elif model.rank is not None:
         reason = "is the rank of a low-rank approximation"
         _refuse(model, reason, "approximation", rank=(True, "None"))
+
+
+def _check_graph(model: Any) -> None:
+    """Check the parameters that a transformer or an approximate search excludes."""
+    if not isinstance(model.neighbors, str):
+        reason, is_auto = "searches for neighbors by itself", model.n_clusters == "auto"
+        _refuse(model, reason, "neighbors", n_clusters=(is_auto, "an integer"))
+    elif str(model.bandwidth) != "auto":
+        reason, has_k = "finds the neighbors of a truncated kernel", model.n_neighbors
+        _refuse(model, reason, "n_neighbors", neighbors=(has_k is None, "None"))
 
 
 def _refuse(model: Any, reason: str, other: str, **values: tuple[bool, str]) -> None:

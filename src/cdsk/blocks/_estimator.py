@@ -388,7 +388,7 @@ class LandmarkEstimator(
         self.lam_ = landmark_model.lam_
         self.n_iter_ = landmark_model.n_iter_
         self.converged_ = landmark_model.converged_
-        votes = landmark_model._predictor.votes
+        votes: Any = landmark_model._predictor.votes
         if self._n_categories is not None:
             votes = LandmarkVotes(
                 landmarks, TABLE_FACTOR, landmark_model.labels_, model.n_clusters

@@ -137,8 +137,13 @@ class Part:
         if features.columns is None:
             if features.allow_missing:
                 rows = _fill_missing(rows)
-            options = {"ensure_all_finite": False, "ensure_min_samples": 0}
-            rows = check_points(rows, name, hint=CATEGORIES_HINT, **options)
+            rows = check_points(
+                rows,
+                name,
+                hint=CATEGORIES_HINT,
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+            )
         if n != features.n:
             raise ValueError(f"{name} must have {features.n} columns; got {n}.")
         if features.columns is not None:

@@ -86,7 +86,7 @@ def profiles(
     # noise comes last
     order = np.argsort(found.clusters < 0, kind="stable")
     is_given, ax = ax is not None, get_axes(ax)
-    figure = ax.figure
+    figure: Any = ax.figure
     if not is_given and len(figure.axes) == 1 and figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")  # room for the names
     if kind == "heat":
