@@ -82,9 +82,9 @@ build-sanitized:
 sanitize: build-sanitized
 	$(SANITIZED) -m pytest -q -p no:cacheprovider $(CORE_TESTS)
 
-# The inner loops are in C, and tests of them start no other programs.
-ARM64_TESTS := $(addprefix tests/test_,$(addsuffix .py,dense graph kernel kmeans neighbors \
-    products simd smo sparse spanning_tree votes weights))
+# Of inner loops: they start no other programs, and need no further packages.
+ARM64_TESTS := $(addprefix tests/test_,$(addsuffix .py,products kernel graph dense weights \
+    kmeans smo))
 
 arm64: $(VENV)/tools  ## cross build for arm64, and tests of inner loops under qemu (Debian)
 	$(WITH_BIN) tools/arm64.sh -m "not slow" $(ARM64_TESTS)

@@ -7,16 +7,13 @@ cdef extern from *:
     #include <omp.h>
     #define CDSK_OPENMP 1
     #define cdsk_omp_get_max_threads omp_get_max_threads
-    #define cdsk_omp_get_num_procs omp_get_num_procs
     #else
     #define CDSK_OPENMP 0
     #define cdsk_omp_get_max_threads() 1
-    #define cdsk_omp_get_num_procs() 1
     #endif
     """
     const int CDSK_OPENMP
     int cdsk_omp_get_max_threads() noexcept nogil
-    int cdsk_omp_get_num_procs() noexcept nogil
 
 
 cdef inline int useful_threads(int n_threads, double work) noexcept nogil:

@@ -8,11 +8,7 @@ import numbers
 import os
 
 from cdsk._cgroups import processor_quota
-from cdsk._threads cimport (
-    CDSK_OPENMP,
-    cdsk_omp_get_max_threads,
-    cdsk_omp_get_num_procs,
-)
+from cdsk._threads cimport CDSK_OPENMP, cdsk_omp_get_max_threads
 
 # libgomp's thread pool does not survive fork(): a child that inherits one hangs at its
 # first parallel region. A forked child therefore runs on one thread.
@@ -50,7 +46,8 @@ def resolve_n_threads(n_threads):
         available = cdsk_omp_get_max_threads()
         if not os.environ.get("OMP_NUM_THREADS"):
             # OpenMP counts processors when loaded; the affinity may have changed since
-            available = min(available, cdsk_omp_get_num_procs())
+            if hasattr(os, "sched_getaffinity"):
+                available = min(available, len(os.sched_getaffinity(0)))
             available = min(available, processor_quota() or available)
         return max(1, available)
     # more are of no use on any machine, and the number must fit a C int
