@@ -494,6 +494,27 @@ def test_labels_of_constraints_are_drawn():
     assert (y[cannot[:, 0]] != y[cannot[:, 1]]).all()
 
 
+def test_layers(folder, monkeypatch, capsys):
+    run(monkeypatch, "layers", "--data", folder)
+    *lines, header, even, odd = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line]) == 2
+    assert header.split(" | ")[1] == "layers"
+    # three clear clusters: every tree has them
+    assert even.split(" | ")[:2] == ["even", "1.0"]
+    assert odd.split(" | ")[:2] == ["odd", "1.0"]
+
+
+def test_sample(folder, monkeypatch, capsys):
+    run(monkeypatch, "sample", folder, "--n", 400, "--sizes", 200, 25)
+    lines = capsys.readouterr().out.splitlines()
+    # seven generated sets, the last two and those of the folder with 60 points
+    assert len(lines) == 9
+    *_, spirals, images, noisy = (line.split() for line in lines)
+    assert spirals[:2] == ["spirals", "400"]
+    # nothing is sampled without room for 100 points per cluster
+    assert images[2::3] == noisy[2::3] == 3 * ["1.000/1.000"]
+
+
 def test_dendrogram_purity():
     study = importlib.import_module("benchmarks.studies.layers")
     rng = np.random.default_rng(0)

@@ -162,7 +162,7 @@ def _fit_like_sample(
         context = replace(context, settings=replace(context.settings, max_iter=0))
     fit = fit_kernel(candidate, candidate.kernel(), problem, context)
     if choice.chosen >= 2 * len(sampled.fits):
-        graph = cast(NeighborGraph, cast(Gaussian, candidate).graph)
+        graph = cast(NeighborGraph, cast(Gaussian, candidates[0]).graph)
         trees = partitions_by_trees(graph, problem, context)
         fit = replace(fit, labels=trees[choice.names[choice.chosen]])
     of_sample = sampled.partitions[choice.chosen][sampled.problem.points.inverse]
