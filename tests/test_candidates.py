@@ -368,7 +368,7 @@ def test_equal_similarities_are_no_distances():
 
 
 @pytest.mark.parametrize(
-    ("n_neighbors", "n_clusters", "estimate"), [(None, 3, 2525), (10, 30, 3400)]
+    ("n_neighbors", "n_clusters", "estimate"), [(None, 3, 2025), (10, 30, 3150)]
 )
 def test_memory_of_a_fit_is_asked_for_before_the_search(
     rng, monkeypatch, n_neighbors, n_clusters, estimate, limit_memory

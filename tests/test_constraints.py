@@ -453,7 +453,7 @@ BAD = [
         "rows 2 and 0, but y has the same class",
     ),
     ({"y": place([0, 9], [2, 2], N), "cannot_link": [[0, 9]]}, "rows 0 and 9"),
-    ({"cannot_link": [[4, 4]]}, "equal rows are never split"),
+    ({"cannot_link": [[4, 4]]}, "these are one row"),
     ({"cannot_link": [[101, 142]]}, "equal rows are never split"),
     ({"y": place([101, 142], [0, 1], N)}, "rows 101 and 142 are equal"),
     (
@@ -512,3 +512,37 @@ def test_an_index_that_repeats_labels_is_refused():
 def test_classes_1_and_minus_1_raise_a_warning():
     with pytest.warns(UserWarning, match="-1 means that the class is not known"):
         fit(2, y=np.where(SPECIES == 0, 1, -1))
+
+
+@pytest.mark.parametrize("make", [list, np.array])
+def test_text_and_nan_are_partial_labels(make):
+    X, _ = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
+    y = [np.nan] * 60
+    y[0] = "first"
+    model = CDSK(3, random_state=0).fit(X, make(y))
+    assert model.classes_.tolist() == ["first"]
+    assert model.labels_[0] == "first"
+
+
+@pytest.mark.parametrize("y", [["a", "b"], {0: "a"}, 5, "abc", np.arange(59)])
+def test_labels_of_other_rows_are_refused(y):
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    with pytest.raises(ValueError, match="for each of the 60 rows"):
+        CDSK(3, random_state=0).fit(X, y)
+
+
+def test_a_class_may_be_called_noise():
+    X, _ = make_blobs(60, centers=2, cluster_std=0.3, random_state=0)
+    X = np.vstack([X, [[50.0, 50.0]]])
+    y = np.full(61, None)
+    y[0] = "noise"
+    model = CDSK(2, noise=0.05, random_state=0).fit(X, y)
+    assert model.label_numbers_[60] == -1
+    assert model.labels_[0] == "noise"
+    assert model.labels_[60] == "-1"
+
+
+def test_updates_of_blocks_refuse_labels():
+    X, _ = make_blobs(200, centers=2, random_state=0)
+    with pytest.raises(ValueError, match="clustered without labels"):
+        BlockCDSK(2, n_landmarks=20).partial_fit(X, [0] + 199 * [-1])

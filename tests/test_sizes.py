@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
-from cdsk import CDSK
+from cdsk import CDSK, stability
 from cdsk._sizes import find_bounds, solve_sizes
 
 
@@ -384,3 +384,16 @@ def test_parameters_are_cloned_and_reported():
     change = model.report().to_dict()["clusters"]["size_change"]
     assert change["before"] == model.sizes_.before.tolist()
     assert change["n_moved"] == len(model.sizes_.rows)
+
+
+def test_stability_of_bounded_sizes_is_refused():
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    model = CDSK(3, min_cluster_size=10, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="Fit without min_cluster_size"):
+        stability(model, X)
+
+
+def test_least_size_of_more_rows_than_there_are():
+    X, _ = make_blobs(60, centers=3, random_state=0)
+    with pytest.raises(ValueError, match="need 210 rows, X has 60"):
+        CDSK(3, min_cluster_size=70).fit(X)

@@ -87,8 +87,8 @@ def pictures(model: CDSK, X: Floats) -> None:
     assert_type(found.ari, Floats)
     assert_type(plot.stability(found), Axes)
     assert_type(model.layers_, cdsk.Layers)
-    assert_type(model.layers_.labels(2), NDArray[np.int64])
-    assert_type(model.predict(X, layer=2), NDArray[np.int64])
+    assert_type(model.layers_.labels(2), Labels)
+    assert_type(model.predict(X, layer=2), Labels)
     assert_type(plot.tree(model), Axes)
     assert_type(model.report(stability=found), cdsk.Report)
 

@@ -69,11 +69,11 @@ START_OF_FULL = 3
 
 # Memory of a fit of truncated kernels per point and neighbor, and per point and
 # cluster: the sparse matrices of a kernel and its similarity, and the vectors of six
-# fits. Slightly below the measured peak at 30 000 x 10: 2550 and 4710 bytes per point
-# with 20 neighbors and 2 and 30 clusters, 5580 with 40 neighbors and 10 clusters. In
+# fits. About the measured peak at 30 000 x 10: 2120 and 3980 bytes per point with 20
+# neighbors and 2 and 30 clusters, 4050 with 40 neighbors and 10 clusters. In
 # the plane it is up to twice as much: the eigensolver checks the memory of its basis
 # itself.
-_NEIGHBOR_BYTES, _CLUSTER_BYTES = 115, 75
+_NEIGHBOR_BYTES, _CLUSTER_BYTES = 90, 75
 
 
 @dataclass(frozen=True, kw_only=True)

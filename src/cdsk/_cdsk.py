@@ -511,7 +511,9 @@ class CDSK(
         names = self.cluster_names_
         if names is None:
             return numbers
-        noise = "noise" if names.dtype.kind == "U" else -1
+        noise: str | int = -1
+        if names.dtype.kind == "U":  # no class is called -1
+            noise = "-1" if "noise" in names else "noise"
         return np.where(numbers < 0, noise, names[numbers])
 
     def _number_clusters(self, labels: ArrayLike) -> ArrayLike:

@@ -192,6 +192,8 @@ class Constraints:
         why = "y has the same class for both, or must_link connects them"
         if inverse[i] == inverse[j]:
             why = "they are equal, and equal rows are never split"
+            if i == j:
+                why = "these are one row"
         raise ValueError(
             f"cannot_link must not hold rows that share a cluster: got rows "
             f"{self._name(i)} and {self._name(j)}, but {why}. Leave out one of these."
@@ -294,7 +296,10 @@ def _cells(y: Any) -> NDArray[Any]:
         objects: Any = y.astype(object)
         return np.asarray(objects.filled(None))
     try:
-        return np.asarray(y)
+        cells = np.asarray(y)
+        # a list of text and NaN: NumPy would make the text "nan" of it
+        is_mixed = cells.dtype.kind == "U" and not hasattr(y, "dtype")
+        return np.asarray(y, dtype=object) if is_mixed else cells
     except ValueError:  # cells of different lengths, which are no classes
         cells = np.empty(len(y), dtype=object)
         cells[:] = y
@@ -302,11 +307,14 @@ def _cells(y: Any) -> NDArray[Any]:
 
 
 def _find_known(cells: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether each cell of y is a class: not -1, "-1" or missing."""
+    """Return whether each cell of y is a class: not missing, -1, "-1" or "nan".
+
+    The last two are what NumPy makes of -1 and NaN in an array of text.
+    """
     if cells.dtype.kind in "biuf":
         return np.asarray((cells != -1) & (cells == cells)).ravel()
     objects = np.asarray(cells, dtype=object).ravel()
-    known = [not (is_missing(cell) or cell in (-1, "-1")) for cell in objects]
+    known = [not (is_missing(cell) or cell in (-1, "-1", "nan")) for cell in objects]
     return np.array(known, dtype=bool)
 
 
@@ -317,7 +325,7 @@ def _read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any] | None, Indices, Lab
         return nothing
     cells = _cells(y)
     known = _find_known(cells)
-    if not known.any() or known.all():
+    if cells.shape[:1] == (n_rows,) and (known.all() or not known.any()):
         return nothing
     if cells.shape not in ((n_rows,), (n_rows, 1)):
         raise ValueError(

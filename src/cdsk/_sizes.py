@@ -105,7 +105,7 @@ def find_bounds(
     if np.array_equal(masses, np.round(masses)):
         low, high = math.ceil(low - _ROUNDING), math.floor(high + _ROUNDING)
     name, of_all = f"n_clusters={n_clusters}", f"X has {total:.15g}"
-    if low > high:
+    if low > high and most is not None:
         raise ValueError(
             f"min_cluster_size={least!r} must not exceed max_cluster_size={most!r}: "
             f"sizes would be from {low:.15g} to {high:.15g} of {total:.15g} rows."

@@ -317,8 +317,7 @@ def stability(
     The cost is that of about 100 fits of half the rows, at most 2000, and ``n_null`` of
     all, at most 4000: on one core 40 seconds for 1000 rows, 90 for 20 000.
     Resamples run one after the other; threads work within a fit. Warnings of these fits
-    are not shown. Sizes are not bounded in resamples: these show which clusters the
-    data support.
+    are not shown. Models with bounded sizes of clusters are refused.
 
     Examples
     --------
@@ -404,6 +403,12 @@ def _check(model: Any, X: Any) -> _Data:
             f"have no clusters; the model was fitted with kernel={kernel!r}. Fit the "
             "points themselves, with a callable kernel if need be."
         )
+    if model.sizes_ is not None:
+        raise ValueError(
+            "stability is that of clusters that the data alone support; those of the "
+            "model have bounded sizes. Fit without min_cluster_size and "
+            "max_cluster_size."
+        )
     n = len(model.label_numbers_)
     if X is None:
         raise ValueError(
@@ -433,8 +438,6 @@ def _make_context(model: CDSK, n_threads: int | None) -> FitContext:
     params = dict(model.params_)
     if not isinstance(params["init"], str):  # weights of all rows
         params["init"] = "uniform"
-    # numbers of rows are not those of a sample
-    params |= {"min_cluster_size": None, "max_cluster_size": None}
     columns = model.columns_
     n_threads = model.n_threads if n_threads is None else n_threads
     return FitContext(

@@ -616,13 +616,15 @@ class BlockCDSK(LandmarkEstimator):
             As for ``fit``, with the same columns. The first call needs enough rows for
             landmarks of the later ones.
         y : Ignored
-            Present for the scikit-learn API.
+            Present for the scikit-learn API. As in ``fit``, labels of some rows are
+            refused.
 
         Returns
         -------
         self : BlockCDSK
             ``labels_`` are those of X; ``predict`` labels earlier rows again.
         """
+        refuse_labels(y)
         if not hasattr(self, "landmark_model_"):
             return self.fit(X)
         with (
