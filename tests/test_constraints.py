@@ -372,7 +372,10 @@ def test_a_fit_without_constraints_does_not_report_them(alone):
 
 def test_names_in_plots(named):
     pytest.importorskip("matplotlib").use("agg")
-    for ax in (plot.scatter(named, X[:, :4]), plot.embedding(named)):
+    for draw in (plot.scatter, plot.embedding):
+        ax = draw(named, X) if draw is plot.scatter else draw(named)
+        drawn = [len(collection.get_offsets()) for collection in ax.collections]
+        assert sum(drawn) >= len(X)
         ax.figure.clear()
 
 
